@@ -68,15 +68,8 @@ def command(
 ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Return a decorator that registers a function as the command `name`.
 
-    Typer reads its annotations, and shows its docstring as help. An error that has the name of a parameter begins with
-    the option of that parameter.
-
-    Parameters
-    ----------
-    *examples : str
-        Command lines at the end of the help.
-    notes : sequence of str
-        Paragraphs between help and examples.
+    Typer reads its annotations, and shows its docstring as help, then the notes, then the examples. An error that has
+    the name of a parameter begins with the option of that parameter.
     """
 
     def register(function: Callable[..., Result]) -> Callable[..., Result]:

@@ -57,32 +57,13 @@ Dims = Annotated[
 
 
 def chosen_layer(layers: Mapping[Any, Any], text: str) -> Any:
-    """Return the recurrent layer with the name or else the index of ``--layer``.
-
-    Parameters
-    ----------
-    layers : mapping
-        `Model.layers`.
-    text : str
-        A name, or an index in the model's order: "0" is the first, "-1" the last.
-
-    Raises
-    ------
-    MissingLayerError
-        The model has no such layer.
-    """
+    """Return the layer of a model with a name, or else an index in the model's order: "0" the first, "-1" the last."""
     is_index = text not in layers and text.removeprefix("-").isdecimal() and len(text) < 10
     return layers[int(text) if is_index else text]
 
 
 def named(label: str, texts: list[str] | None, expected: str = "NAME=SIZE") -> dict[str, str]:
-    """Return texts NAME=VALUE as a dict; split at the last "=", because names may contain one.
-
-    Raises
-    ------
-    ArgumentError
-        A text of another form; a name that occurs twice.
-    """
+    """Return texts NAME=VALUE as a dict; split at the last "=", because names may contain one."""
     values: dict[str, str] = {}
     for text in texts or ():
         name, separator, value = text.rpartition("=")
@@ -95,13 +76,7 @@ def named(label: str, texts: list[str] | None, expected: str = "NAME=SIZE") -> d
 
 
 def sizes(label: str, texts: list[str] | None) -> dict[str, int]:
-    """Return the values of ``--dim`` as sizes by name.
-
-    Raises
-    ------
-    ArgumentError
-        A text that is not NAME=SIZE; a size that is no integer of 0 or above.
-    """
+    """Return the values of ``--dim`` as sizes by name."""
     values = named(label, texts)
     for name, text in values.items():
         if not (text.isdecimal() and len(text) < 20):

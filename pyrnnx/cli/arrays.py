@@ -16,7 +16,7 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx._internal.files import open_regular
-from pyrnnx._internal.writing import check_writable, write_files
+from pyrnnx._internal.writing import write_files
 from pyrnnx.cli.arguments import named
 from pyrnnx.config import get_memory_limit
 from pyrnnx.errors import ArgumentError, reason_of, shortened, shown
@@ -26,14 +26,7 @@ EXPECTED = "NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or FILE.npz"
 
 
 def read_npz(label: str, path: str) -> dict[str, AnyArray]:
-    """Return the arrays of an .npz file.
-
-    Raises
-    ------
-    ArgumentError
-        A missing file; no .npz file; objects, which could run code; broken arrays, or arrays larger than
-        `pyrnnx.get_memory_limit`.
-    """
+    """Return the arrays of an .npz file, without objects, which could run code, and within the memory limit."""
     with _opened(label, path, "an .npz file, without objects") as file, zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         total, limit = sum(info.file_size for info in members), get_memory_limit()
@@ -47,13 +40,7 @@ def read_npz(label: str, path: str) -> dict[str, AnyArray]:
 
 
 def read_npy(label: str, path: str) -> AnyArray:
-    """Return the array of an .npy file.
-
-    Raises
-    ------
-    ArgumentError
-        A missing file; no .npy file; objects; a broken array.
-    """
+    """Return the array of an .npy file."""
     with _opened(label, path, "an .npy file, without objects") as file:
         return _array(file, os.fstat(file.fileno()).st_size)
 
@@ -63,11 +50,6 @@ def read_samples(label: str, path: str, info: TensorInfo) -> AnyArray:
 
     The last axis has the samples, and all others the size 1. The dtype is float32, unless the input declares float16
     or float64.
-
-    Raises
-    ------
-    ArgumentError
-        A missing file; no PCM samples; several channels.
     """
     from pyrnnx.scoring.sources.audio import read_audio
 
@@ -118,22 +100,10 @@ def _as_argument_error(label: str, path: str, expected: str) -> Iterator[None]:
 
 
 def given_inputs(label: str, texts: Sequence[str] | None, infos: Sequence[TensorInfo]) -> dict[str, AnyArray]:
-    """Return the values of ``--input`` by the names of inputs.
+    """Return the values of ``--input`` by the names of inputs, of which texts may use an alias.
 
-    Parameters
-    ----------
-    label : str
-        Command and option for the error message.
-    texts : sequence of str
-        NAME=FILE.npy; NAME=FILE.wav, see `read_samples`; NAME=NUMBER, which fills an input of a declared shape; or
-        FILE.npz with arrays by name.
-    infos : sequence of TensorInfo
-        All inputs; texts use their names or aliases.
-
-    Raises
-    ------
-    ArgumentError
-        A text of another form; a file that cannot be read; a name that is unknown or given twice.
+    A text is NAME=FILE.npy; NAME=FILE.wav, see `read_samples`; NAME=NUMBER, which fills an input of a declared shape;
+    or FILE.npz with arrays by name.
     """
     by_name = {alias: info for info in infos for alias in info.aliases} | {info.name: info for info in infos}
     arrays: dict[str, AnyArray] = {}
@@ -200,27 +170,8 @@ def _nearest(name: str, names: Mapping[str, Any]) -> str:
     return f"expected one of {shortened(', '.join(names))}{hint}" if names else "expected none: there are no inputs"
 
 
-def check_npz(label: str, path: str) -> None:
-    """Raise if `write_npz` could not write a path, best effort.
-
-    Raises
-    ------
-    ArgumentError
-        Another suffix; what `check_writable` rejects.
-    """
-    if Path(path).suffix.lower() != ".npz":
-        raise ArgumentError(f"{label}: {shown(path)}; expected the name of an .npz file")
-    check_writable(label, path)
-
-
 def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
-    """Write arrays by name to an .npz file, atomically.
-
-    Raises
-    ------
-    ArgumentError
-        Values that are no arrays of numbers; a file that cannot be written.
-    """
+    """Write arrays by name to an .npz file, atomically."""
     for name, value in arrays.items():
         if not isinstance(value, np.ndarray) or value.dtype.hasobject:
             raise ArgumentError(
@@ -240,19 +191,7 @@ def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
 def check_not_read(label: str, target: str | Path, sources: Iterable[str]) -> None:
     """Raise if writing a file would replace one that the command reads, also through links.
 
-    Parameters
-    ----------
-    label : str
-        Command and option for the error message: "run: --output".
-    target : path
-        The file to write.
-    sources : iterable of str
-        Models, whose files of weights are read too, and values of ``--input``.
-
-    Raises
-    ------
-    ArgumentError
-        The target is one of these files.
+    `sources` are models, whose files of weights are read too, and values of ``--input``.
     """
     if not os.path.exists(target):
         return

@@ -47,14 +47,7 @@ class Options:
 
 
 def check_target(source: str, target: str, options: Options, *, force: bool) -> Path:
-    """Return the path of the target.
-
-    Raises
-    ------
-    ArgumentError
-        Another suffix; a file of the source; an existing file without `force`; a path that is not writable; options
-        that do not apply to a model for a runtime.
-    """
+    """Return the path of the target."""
     path = Path(target)
     if path.suffix not in MODELS:
         raise ArgumentError(f"convert: {shown(target)}: {wrong_suffix(path, '.onnx or .xml')}")
@@ -81,14 +74,7 @@ def written_files(target: Path) -> list[Path]:
 
 
 def read_source(path: str, options: Options) -> Model | Layer | Stack:
-    """Read a file, or the part of it that the options choose.
-
-    Raises
-    ------
-    PyrnnxError
-        An unknown suffix; options that do not apply to such a file; what its front-end rejects; a layer without
-        weights.
-    """
+    """Read a file, or the part of it that the options choose."""
     suffix = Path(path).suffix.lower()
     if suffix in TORCH:
         return _torch_stack(path, options)
@@ -128,14 +114,7 @@ def _torch_stack(path: str, options: Options) -> Stack:
 
 
 def write_target(source: Model | Layer | Stack, origin: str, target: Path, options: Options) -> None:
-    """Write the target completely or not at all.
-
-    Raises
-    ------
-    PyrnnxError
-        A node or layer that the format cannot express; a whole model that has the format already; options that do not
-        apply.
-    """
+    """Write the target completely or not at all."""
     to_onnx, is_model = target.suffix == ".onnx", isinstance(source, Model)
     if options.runtime is not None:
         from pyrnnx.onnxruntime import rewrite
@@ -208,11 +187,6 @@ def left_out(path: str, layer: str | None, stack: Stack) -> list[str]:
     """Return the names of layers (Keras) or modules (PyTorch) in the file of a stack that are not in the stack.
 
     Layers of Keras that compute nothing when a model runs are not among them.
-
-    Raises
-    ------
-    PyrnnxError
-        The file cannot be read.
     """
     if Path(path).suffix.lower() in KERAS:
         from pyrnnx.frontends.keras.file import other_layers

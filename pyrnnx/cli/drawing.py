@@ -44,17 +44,8 @@ def page(
 ) -> str:
     """Return a page of HTML that loads nothing from elsewhere.
 
-    Parameters
-    ----------
-    title : str
-    facts : dict
-        Those of the model, with the keys of ``pyrnnx inspect --json``.
-    layers : mapping
-        The layers by name.
-    values : mapping
-        {layer: {argument: value}}; a layer inside a body has none.
-    shown : iterable of Rich renderables
-        The tables.
+    The facts have the keys of ``pyrnnx inspect --json``; values are {layer: {argument: value}}, and a layer inside a
+    body has none. `shown` are the tables.
     """
     parts, y = [], 0
     for described in facts["layers"] if layers else ():
@@ -79,7 +70,7 @@ def _layer(facts: Facts, layer: Any, described: Facts, own: Mapping[str, LayerVa
     """Return the drawing of a layer with its values, and its height."""
     left, width = BOX
     right, middle = left + width, left + width / 2
-    inputs = [name for name in CALL_ARGUMENTS if name == "X" or _is_read(name, layer, described, own)]
+    inputs = ["X", *(name for name in CALL_ARGUMENTS if name != "X" and _is_read(name, layer, described, own))]
     is_lstm = "LSTM" in described["operator"]
     computed = own or getattr(layer, "output_names", OUTPUTS if is_lstm else OUTPUTS[:2])
     outputs = [name for name in OUTPUTS if name in computed]
@@ -108,12 +99,8 @@ def _layer(facts: Facts, layer: Any, described: Facts, own: Mapping[str, LayerVa
     return "".join(parts), TOP + height + 30
 
 
-def _is_read(argument: str, layer: Any, described: Facts, own: Mapping[str, LayerValue]) -> bool:
-    return (
-        argument in own
-        or argument in described["constants"]
-        or layer.convention.name_of(argument) in described["inputs"]
-    )
+def _is_read(name: str, layer: Any, described: Facts, own: Mapping[str, LayerValue]) -> bool:
+    return name in own or name in described["constants"] or layer.convention.name_of(name) in described["inputs"]
 
 
 def _words(

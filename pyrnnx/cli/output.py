@@ -61,13 +61,7 @@ class Result:
 
 
 def plain_values(value: Any) -> Any:
-    """Return a value converted to types that JSON has.
-
-    Raises
-    ------
-    TypeError
-        A value that JSON cannot express.
-    """
+    """Return a value converted to types that JSON has."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -28,13 +28,7 @@ class Run(NamedTuple):
 
 
 def inputs_of(subject: Any) -> Sequence[TensorInfo]:
-    """Return the inputs of a model, or of a layer by the names of its convention.
-
-    Raises
-    ------
-    ArgumentError
-        A layer whose sizes are unknown.
-    """
+    """Return the inputs of a model, or of a layer by the names of its convention."""
     if isinstance(subject, Model):
         return subject.inputs
     if subject.op is None:
@@ -54,13 +48,7 @@ def _arguments(layer: Any) -> dict[str, str]:
 
 
 def run_model(model: Model, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Run:
-    """Run a model on the given inputs, and with a seed on random numbers for the others.
-
-    Raises
-    ------
-    PyrnnxError
-        Inputs that the model rejects; the model accepts no sizes of random inputs that are tried.
-    """
+    """Run a model on the given inputs, and with a seed on random numbers for the others."""
     integers = [shown(info.name) for info in model.inputs if info.name not in given and info.dtype in INTEGERS]
     hint = f"; set the integers {', '.join(integers)} by --input NAME=NUMBER" if integers else ""
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.cli.arrays import given_inputs
 from pyrnnx.comparison.agreement import LONG, agreement
 from pyrnnx.comparison.distances import largest
 from pyrnnx.comparison.layers import run_layer
 from pyrnnx.comparison.model_runs import Call, try_alone
 from pyrnnx.comparison.models import try_models
 from pyrnnx.comparison.tries import Tries, unvaried
-from pyrnnx.errors import ArgumentError
+from pyrnnx.errors import PyrnnxError
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import load
 from pyrnnx.models.model import Model, layer_values
@@ -25,46 +24,16 @@ from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
 from pyrnnx.stacks.stack import Stack
 
 Pairs: TypeAlias = dict[str, tuple[Any, Any]]  # outputs of the target and of the source, by name
-Compared: TypeAlias = tuple[Pairs, Mapping[str, Any]]  # and the inputs of the call
 
 
 class Verified(NamedTuple):
-    """Result of the check.
+    """Result of the check."""
 
-    Attributes
-    ----------
-    differences : mapping
-        Largest difference of each output of the target from the source, in all calls.
-    same : bool
-        Whether all differences are within tolerance.
-    not_decided : sequence of str
-        Why small differences do not show that both are the same.
-    inputs : mapping
-        Shapes of the inputs of the first call by name.
-    calls : sequence of str
-        Shapes of the inputs of each call, with the numbers of lengths and other small integers, in words.
-    """
-
-    differences: Mapping[str, float]
-    same: bool
-    not_decided: Sequence[str]
-    inputs: Mapping[str, tuple[int, ...]]
-    calls: Sequence[str]
-
-
-def provided(source: Model | Layer | Stack, texts: Sequence[str] | None) -> dict[str, AnyArray]:
-    """Return the arrays of ``--input`` by the names of a model's inputs.
-
-    Raises
-    ------
-    ArgumentError
-        The source is no whole model, or a text is rejected by `given_inputs`.
-    """
-    if texts and not isinstance(source, Model):
-        raise ArgumentError(
-            "convert: --input was given; expected it only for whole models, because layers are checked on random inputs"
-        )
-    return given_inputs("convert: --input", texts, source.inputs) if isinstance(source, Model) else {}
+    differences: Mapping[str, float]  # largest of each output of the target from the source, in all calls
+    same: bool  # all differences are within tolerance
+    not_decided: Sequence[str]  # why small differences do not show that both are the same
+    inputs: Mapping[str, tuple[int, ...]]  # shapes of the first call
+    calls: Sequence[str]  # shapes of each call, with the numbers of lengths and other small integers, in words
 
 
 def verify(
@@ -73,31 +42,27 @@ def verify(
     """Read the target, and compare its outputs with the source's on the same inputs, in several calls.
 
     Inputs of a model that are not in `arrays` are random. With a `runtime`, a session of ONNX Runtime runs the target.
-
-    Raises
-    ------
-    PyrnnxError
-        The models take different inputs, for example if a variable has become an input.
+    An error is raised if the models take different inputs, for example if a variable has become an input.
     """
-    if runtime is not None:
-        assert isinstance(source, Model)  # by check_target
-        return _verify_session(source, target, arrays)
-    written: Any = load(target)
     if not isinstance(source, Model):
+        written: Any = load(target)
         tries = try_alone(written, {}, 0, {}, "convert", "--input")
         return verified(((_pairs(source, written, call), call.inputs) for call in tries), tries)
-    matched, both = try_models(source, written, arrays, 0)
-    of_source = target.suffix == ".xml"
+    if runtime is not None:
+        run = _session(target)
+        tries = try_alone(source, arrays, 0, {}, "convert", "--input", _not_run)
+        return verified(((_paired(run(call.inputs), call.outputs), call.inputs) for call in tries), tries)
+    matched, both = try_models(source, load(target), arrays, 0)
+    of_source = target.suffix == ".xml"  # whose inputs have the names of the source
+    calls = (
+        ({name: (b, a) for name, (a, b) in matched.values(run).items()}, run.inputs_a if of_source else run.inputs_b)
+        for run in both
+    )
+    return verified(calls, both)
 
-    def compared() -> Iterator[Compared]:
-        for ran in both:
-            pairs = {name: (b, a) for name, (a, b) in matched.values(ran).items()}
-            yield pairs, ran.inputs_a if of_source else ran.inputs_b
 
-    return verified(compared(), both)
-
-
-def _verify_session(source: Model, target: Path, arrays: Mapping[str, AnyArray]) -> Verified:
+def _session(target: Path) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return a function that runs a model with operators of pyrnnx in ONNX Runtime."""
     import onnxruntime
 
     from pyrnnx.onnxruntime import library
@@ -107,26 +72,19 @@ def _verify_session(source: Model, target: Path, arrays: Mapping[str, AnyArray])
     options.log_severity_level = 4  # errors raise
     session = onnxruntime.InferenceSession(str(target), options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
-    tries = try_alone(
-        source,
-        arrays,
-        0,
-        {},
-        "convert",
-        "--input",
-        lambda error: f"it does not run on random inputs of the declared sizes; pass arrays by --input: {error}",
-    )
-
-    def compared() -> Iterator[Compared]:
-        for call in tries:
-            results = dict(zip(names, session.run(names, call.inputs), strict=True))
-            yield {name: (array, call.outputs[name]) for name, array in results.items()}, call.inputs
-
-    return verified(compared(), tries)
+    return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
 
 
-def verified(calls: Iterable[Compared], tries: Tries[Any]) -> Verified:
-    """Compare outputs by name in all calls."""
+def _not_run(error: PyrnnxError) -> str:
+    return f"it does not run on random inputs of the declared sizes; pass arrays by --input: {error}"
+
+
+def _paired(outputs: Mapping[str, Any], expected: Mapping[str, Any]) -> Pairs:
+    return {name: (array, expected[name]) for name, array in outputs.items()}
+
+
+def verified(calls: Iterable[tuple[Pairs, Mapping[str, Any]]], tries: Tries[Any]) -> Verified:
+    """Compare the outputs of all calls, which have their inputs, too."""
     differences: dict[str, float] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     same = True
@@ -143,8 +101,7 @@ def verified(calls: Iterable[Compared], tries: Tries[Any]) -> Verified:
 def _pairs(layer: Layer | Stack, written: Model, call: Call) -> Pairs:
     """Return the outputs of a model of a layer or stack, and of the layer or stack."""
     if isinstance(layer, Stack):
-        results = layer.run(**call.inputs)
-        return dict(zip(call.outputs, zip(call.outputs.values(), results, strict=True), strict=True))
+        return _paired(call.outputs, dict(zip(call.outputs, layer.run(**call.inputs), strict=True)))
     (values,) = layer_values(written).values()
     arrays = {}
     for argument, value in values.items():
@@ -153,11 +110,9 @@ def _pairs(layer: Layer | Stack, written: Model, call: Call) -> Pairs:
     if "sequence_lens" in arrays:
         arrays["sequence_lens"] = arrays["sequence_lens"].astype(np.int32)  # IRs have several types of lengths
     expected = run_layer(layer, arrays)
-    pairs = {}
-    for argument, value in values.items():
-        for output in (name for name in value.names if name in call.outputs and argument in expected):
-            pairs[output] = (
-                call.outputs[output],
-                rearrange(expected[argument], CANONICAL.axes_of(argument), value.axes),
-            )
-    return pairs
+    return {
+        name: (call.outputs[name], rearrange(expected[argument], CANONICAL.axes_of(argument), value.axes))
+        for argument, value in values.items()
+        for name in value.names
+        if name in call.outputs and argument in expected
+    }

@@ -90,7 +90,7 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
             [ONNX, "b.onnx", "--layer", "small_rnn", "--optional-input", "X"],
             "inputs has 'X'; expected a list of some of sequence_lens",
         ),
-        "input of a layer": ([ONNX, "b.onnx", "--layer", "small_rnn", "--input", "X=1"], "only for whole models"),
+        "input of a layer": ([ONNX, "b.onnx", "--layer", "small_rnn", "--input", "X=1"], "expected it only for models"),
         "unknown input": ([ONNX, "b.xml", "--input", "x=1"], "convert: --input: 'x' is unknown; expected one of X"),
         "prefix": ([ONNX, "b.xml", "--prefix", "a."], "--prefix does not apply to"),
         "no folder": ([ONNX, "missing/b.xml"], "cannot be written"),

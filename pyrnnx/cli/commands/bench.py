@@ -88,14 +88,9 @@ def bench(
     if (model is None) == (op is None):
         given = "neither MODEL nor --op was given" if model is None else "MODEL and --op were both given"
         raise ArgumentError(f"bench: {given}; expected one")
-    of_op = {
-        "--shape": shape,
-        "--dtype": dtype,
-        "--bidirectional": bidirectional,
-        "--linear-before-reset": linear_before_reset,
-    }
+    forms = {"--bidirectional": bidirectional, "--linear-before-reset": linear_before_reset}
     if op is None:
-        _reject(of_op, "a model")
+        _reject({"--shape": shape, "--dtype": dtype, **forms}, "a model")
     else:
         _reject({"--dim": dims, "--input": inputs, "--layers": layers}, "--op")
     _reject({"--against": against if layers else None}, "--layers")
@@ -160,12 +155,13 @@ def _inputs(model: str, inputs: list[str] | None, seed: int, dims: dict[str, int
 def _shown(measurement: Measurement) -> list[RenderableType]:
     from pyrnnx.bench.timing import milliseconds
 
-    ratios, rows = measurement.ratios, list[tuple[Any, ...]]()
+    ratios, rows = measurement.ratios, list[tuple[str, ...]]()
+    columns = ("Library", "Median, ms", "Rounds, ms", "Ratio", "Difference")[: 5 if measurement.differences else 4]
     for name, seconds in measurement.seconds.items():
         spread = f"{milliseconds(min(seconds))} to {milliseconds(max(seconds))}"
-        cells = (milliseconds(measurement.medians[name]), spread, f"{ratios[name]:.2f}" if name in ratios else "")
-        rows.append((name, *cells, *_difference(measurement, name)))
-    columns = ("Library", "Median, ms", "Rounds, ms", "Ratio", *(("Difference",) if measurement.differences else ()))
+        ratio = f"{ratios[name]:.2f}" if name in ratios else ""
+        difference = f"{measurement.differences[name]:.2g}" if name in measurement.differences else ""
+        rows.append((name, milliseconds(measurement.medians[name]), spread, ratio, difference)[: len(columns)])
     threads = "one thread" if measurement.threads == 1 else f"{measurement.threads} threads"
     rounds = len(next(iter(measurement.seconds.values())))
     shown: list[RenderableType] = [
@@ -187,9 +183,8 @@ def _shown_parts(measured: Breakdown) -> list[RenderableType]:
         (part.name, part.kind, f"{part.nodes:g}", f"{part.seconds * 1e3:.4f}", f"{measured.share(part):.1%}")
         for part in measured.parts
     ]
-    rows.append(
-        ("All nodes", "", f"{sum(part.nodes for part in measured.parts):g}", f"{measured.nodes * 1e3:.4f}", "100.0%")
-    )
+    runs = sum(part.nodes for part in measured.parts)
+    rows.append(("All nodes", "", f"{runs:g}", f"{measured.nodes * 1e3:.4f}", "100.0%"))
     covered = measured.nodes / measured.call
     words = (
         f"The nodes are {covered:.0%} of it; the rest is between them, around the session, or of other programs."
@@ -202,10 +197,3 @@ def _shown_parts(measured: Breakdown) -> list[RenderableType]:
         tables.indented(f"A call without a profile takes {milliseconds(measured.call)} ms.", "bold"),
         tables.indented(words, "dim"),
     ]
-
-
-def _difference(measurement: Measurement, name: str) -> tuple[str, ...]:
-    """Return the cell with the difference of a library's outputs from those of pyrnnx, if there is such a column."""
-    if not measurement.differences:
-        return ()
-    return (f"{measurement.differences[name]:.2g}",) if name in measurement.differences else ("",)

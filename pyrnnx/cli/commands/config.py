@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from rich.console import RenderableType
@@ -24,12 +25,10 @@ def config(as_json: Json = False) -> Result:
 
     from pyrnnx.testing.runtimes import RUNTIMES
 
-    packages: dict[str, str | None] = {"python": platform.python_version()}
+    packages: dict[str, str | None] = {"python": platform.python_version(), **dict.fromkeys(_PACKAGES)}
     for name in _PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             packages[name] = version(name)
-        except PackageNotFoundError:  # noqa: PERF203  # only a few packages
-            packages[name] = None
     runtimes = {name: runtime.version() if runtime.installed() else None for name, runtime in RUNTIMES.items()}
     facts = {**get_config(), "packages": packages, "runtimes": runtimes}
     return Result(facts, _shown(config_rows(), packages, runtimes))

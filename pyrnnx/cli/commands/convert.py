@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import typer
@@ -11,9 +10,10 @@ from rich.console import RenderableType
 from pyrnnx.cli import conversion, tables, verification
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Json, integer
-from pyrnnx.cli.arrays import check_not_read
+from pyrnnx.cli.arrays import check_not_read, given_inputs
 from pyrnnx.cli.output import DIFFERENT, REJECTED, SUCCESS, Result, complain
-from pyrnnx.errors import PyrnnxError, warn
+from pyrnnx.errors import ArgumentError, PyrnnxError, warn
+from pyrnnx.models.model import Model
 from pyrnnx.stacks.stack import Stack
 
 SOURCES = "An .onnx or OpenVINO .xml model; weights of PyTorch, .pt or .safetensors; a .keras model."
@@ -96,7 +96,9 @@ def convert(
     options = conversion.Options(layer, prefix, operator, nonlinearity, batch_first, opset, chosen, runtime)
     target = conversion.check_target(a, b, options, force=force)
     source = conversion.read_source(a, options)
-    arrays = verification.provided(source, inputs)
+    if inputs and not isinstance(source, Model):
+        raise ArgumentError("convert: --input was given; expected it only for models: layers run on random inputs")
+    arrays = given_inputs("convert: --input", inputs, source.inputs) if isinstance(source, Model) else {}
     files = conversion.written_files(target)
     for path in files:
         check_not_read("convert", path, inputs or ())
@@ -151,19 +153,13 @@ def _shown(facts: dict[str, Any]) -> list[RenderableType]:
     if facts["not_decided"] and not facts["different"]:
         words = f"not decided whether the same as {of}: {'; '.join(facts['not_decided'])}"
     rows = [(name, f"{value:.2g}") for name, value in facts["differences"].items()]
+    inputs = ", ".join(
+        f"{name} {tables.shape(array['shape'])}{' (random)' if array['random'] else ''}"
+        for name, array in facts["checked"]["inputs"].items()
+    )
     return [
         *shown,
         tables.heading("Read back and run", words),
-        tables.pairs(_checked(facts["checked"])),
+        tables.pairs([("inputs", inputs or "none"), *tables.calls(facts["checked"]["calls"])]),
         tables.table(("Output", "Difference"), rows, right=(1,)),
     ]
-
-
-def _checked(facts: dict[str, Any]) -> Iterable[tuple[str, str]]:
-    """Yield what the check ran, and what it did not."""
-    words = [
-        f"{name} {tables.shape(array['shape'])}{' (random)' if array['random'] else ''}"
-        for name, array in facts["inputs"].items()
-    ]
-    yield "inputs", ", ".join(words) or "none"
-    yield from tables.calls(facts["calls"])

@@ -20,7 +20,7 @@ from pyrnnx.layers.facts import NO_WEIGHTS, layer_facts
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import LayerValue, Model, layer_values
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
-from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
+from pyrnnx.operator.tensor_info import Interval, TensorInfo
 
 
 @command(
@@ -93,18 +93,9 @@ def model_facts(model: Any) -> Facts:
 
 def _tensor_facts(info: TensorInfo) -> Facts:
     """Return the facts of an input, output or variable; an open dimension is None, an interval a text "1..8"."""
-    shape = None if info.shape is None else [_dimension(size) for size in info.shape]
-    return {
-        "name": info.name,
-        "dtype": info.dtype,
-        "shape": shape,
-        "aliases": list(info.aliases),
-        "optional": info.optional,
-    }
-
-
-def _dimension(size: Dimension) -> int | str | None:
-    return str(size) if isinstance(size, Interval) else size
+    sizes = None if info.shape is None else [str(size) if isinstance(size, Interval) else size for size in info.shape]
+    facts = {"name": info.name, "dtype": info.dtype, "shape": sizes}
+    return {**facts, "aliases": list(info.aliases), "optional": info.optional}
 
 
 def _ports(layer: Any) -> dict[str, list[Facts]]:
@@ -117,7 +108,7 @@ def _ports(layer: Any) -> dict[str, list[Facts]]:
 
 def _values(layer: Any) -> dict[str, dict[str, LayerValue]]:
     """Return the arguments and results of a single layer, as values of a model have them."""
-    convention, names = layer.convention, {port.name for side in ("inputs", "outputs") for port in getattr(layer, side)}
+    convention, names = layer.convention, {port.name for port in (*layer.inputs, *layer.outputs)}
     own = [name for name in (*CALL_ARGUMENTS, *OUTPUTS) if convention.name_of(name) in names]
     return {layer.name: {name: LayerValue(convention.axes_of(name), (convention.name_of(name),)) for name in own}}
 
@@ -146,7 +137,12 @@ def _shown_model(facts: Facts) -> list[RenderableType]:
         shown += [tables.pairs([("none", facts["why_no_layers"] or "no RNN, GRU or LSTM, nor a cell or sequence")])]
     if facts["plan"]:
         used = 3 if any(part["why"] for part in facts["plan"]) else 2
-        plan = [(_runner(part["runner"]), part["what"], part["why"])[:used] for part in facts["plan"]]
+        plan = [
+            (Text(part["runner"], "green" if part["runner"].strip() == "pyrnnx" else ""), part["what"], part["why"])[
+                :used
+            ]
+            for part in facts["plan"]
+        ]
         shown += [tables.heading("Plan"), tables.table(("Runs on", "What", "Why")[:used], plan)]
     if facts["cannot_run"]:
         shown += [tables.heading("It cannot run"), tables.pairs([("why", tables.text(facts["cannot_run"], "red"))])]
@@ -154,23 +150,19 @@ def _shown_model(facts: Facts) -> list[RenderableType]:
 
 
 def _tensors(facts: list[Facts]) -> RenderableType:
-    def name(tensor: Facts) -> str:
-        return f"{tensor['name']}{' (optional)' if tensor.get('optional') else ''}"
-
-    cells = [(name(tensor), tensor["dtype"] or "any", tables.shape(tensor["shape"])) for tensor in facts]
-    return tables.table(("Name", "Type", "Shape"), cells)
+    names = [f"{tensor['name']}{' (optional)' if tensor.get('optional') else ''}" for tensor in facts]
+    types = [tensor["dtype"] or "any" for tensor in facts]
+    shapes = [tables.shape(tensor["shape"]) for tensor in facts]
+    return tables.table(("Name", "Type", "Shape"), zip(names, types, shapes, strict=True))
 
 
 def _alike(layers: list[Facts]) -> list[tuple[list[str], Facts]]:
     """Return groups of layers that differ only in their names: the names, and the facts of one layer."""
-    groups: list[tuple[list[str], Facts]] = []
+    groups: dict[str, tuple[list[str], Facts]] = {}
     for layer in layers:
-        same = next((names for names, other in groups if {**other, "name": layer["name"]} == layer), None)
-        if same is None:
-            groups.append(([layer["name"]], layer))
-        else:
-            same.append(layer["name"])
-    return groups
+        names, _ = groups.setdefault(repr({**layer, "name": ""}), ([], layer))
+        names.append(layer["name"])
+    return list(groups.values())
 
 
 def _layer(names: list[str], layer: Facts) -> list[RenderableType]:
@@ -178,7 +170,3 @@ def _layer(names: list[str], layer: Facts) -> list[RenderableType]:
         (key, tables.text(value, "yellow") if key == "unusual" else value) for key, value in rows(layer)
     )
     return [*(tables.indented(name, "bold green") for name in names), shown]
-
-
-def _runner(name: str) -> RenderableType:
-    return Text(name, "green" if name.strip() == "pyrnnx" else "")

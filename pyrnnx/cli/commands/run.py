@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Annotated, Any
@@ -12,10 +13,11 @@ import numpy as np
 import typer
 from rich.console import RenderableType
 
+from pyrnnx._internal.writing import check_writable
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Dims, Inputs, Json, ModelFile, chosen_layer, integer, sizes
-from pyrnnx.cli.arrays import check_not_read, check_npz, given_inputs, write_npz
+from pyrnnx.cli.arrays import check_not_read, given_inputs, write_npz
 from pyrnnx.cli.output import Result, console
 from pyrnnx.cli.running import inputs_of, run_layer, run_model
 from pyrnnx.errors import ArgumentError, shown
@@ -55,7 +57,9 @@ def run(
     if open_sizes and seed is None:
         raise ArgumentError("run: --dim sets the sizes of random inputs; expected --seed SEED as well")
     if output is not None:
-        check_npz("run: --output", output)
+        if Path(output).suffix.lower() != ".npz":
+            raise ArgumentError(f"run: --output: {shown(output)}; expected the name of an .npz file")
+        check_writable("run: --output", output)
         check_not_read("run: --output", output, [model, *(inputs or ())])
     started = perf_counter()
     subject: Any = read_model_or_layer(model)

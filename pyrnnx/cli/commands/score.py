@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -95,35 +96,26 @@ def _shown(report: ScoreReport) -> list[RenderableType]:
     return shown
 
 
-def _signature() -> inspect.Signature:
-    """Return the parameters of the command, which Typer reads, from the table."""
-    parameters: list[tuple[str, Any, Any]] = [
-        ("model", ModelFile, inspect.Parameter.empty),
-        (
-            "source",
-            Annotated[str, typer.Argument(metavar="IN", help="Sequences of any lengths.")],
-            inspect.Parameter.empty,
-        ),
-        ("sink", Annotated[str, typer.Argument(metavar="OUT", help="Folder of the results.")], inspect.Parameter.empty),
-    ]
+def _parameters() -> Iterator[inspect.Parameter]:
+    """Yield the parameters of the command, which Typer reads, from the table."""
+
+    def parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+
+    yield parameter("model", ModelFile)
+    yield parameter("source", Annotated[str, typer.Argument(metavar="IN", help="Sequences of any lengths.")])
+    yield parameter("sink", Annotated[str, typer.Argument(metavar="OUT", help="Folder of the results.")])
     for option in _TABLE:
         flag = f"--{(option.flag or option.name).replace('_', '-')}"
         parser = integer(0) if option.type is int else None
         declared = typer.Option(flag, metavar=option.metavar or None, parser=parser, help=option.help)
         kind, default = (option.type | None, None) if option.metavar else (bool, False)
-        parameters.append((option.name, Annotated[kind, declared], default))
-    parameters.append(("as_json", Json, False))
-    return inspect.Signature(
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
-            for name, kind, default in parameters
-        ]
-    )
+        yield parameter(option.name, Annotated[kind, declared], default)
+    yield parameter("as_json", Json, False)
 
 
-_parameters = _signature()
-score.__signature__ = _parameters  # type: ignore[attr-defined]
-score.__annotations__ = {name: parameter.annotation for name, parameter in _parameters.parameters.items()}
+score.__signature__ = inspect.Signature(list(_parameters()))  # type: ignore[attr-defined]
+score.__annotations__ = {parameter.name: parameter.annotation for parameter in _parameters()}
 command(
     "score",
     "pyrnnx score model.onnx recordings/ out/ --frame 512 --workers 4",
