@@ -72,7 +72,7 @@ def _layer(facts: Facts, layer: Any, described: Facts, own: Mapping[str, LayerVa
     right, middle = left + width, left + width / 2
     inputs = ["X", *(name for name in CALL_ARGUMENTS if name != "X" and _is_read(name, layer, described, own))]
     is_lstm = "LSTM" in described["operator"]
-    computed = own or getattr(layer, "output_names", OUTPUTS if is_lstm else OUTPUTS[:2])
+    computed: Any = own or getattr(layer, "output_names", OUTPUTS if is_lstm else OUTPUTS[:2])
     outputs = [name for name in OUTPUTS if name in computed]
     height = max(len(inputs), len(outputs), 2) * ROW
     sizes = " → ".join(

@@ -69,15 +69,10 @@ def test_the_text_is_by_the_tolerance_of_the_command(apart: str, capsys: pytest.
     assert main(["compare", PAIR[0], apart, "--atol", "1"]) == 0
     text = capsys.readouterr().out
     assert "\nthe same (atol=1, rtol=1e-05): 2 outputs on 'X' (6, 2, 4), " in text
-    assert "shared values: " in text
-    assert ", all agree" in text
     assert "first " not in text
-    assert main(["compare", PAIR[0], apart, "--atol", "1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["first_difference"] is None
     assert main(["compare", PAIR[0], apart, "--atol", "1e-6"]) == 1
     text = capsys.readouterr().out
     assert "\nfirst apart (default tolerance): Y " in text
-    assert "\nfirst value apart: " in text
     assert text.endswith("\ndifferent (atol=1e-06, rtol=1e-05): 2 of 2 outputs, 1 of 1 pair of layers\n")
 
 
@@ -119,10 +114,7 @@ def test_files_are_written(apart: str, tmp_path: Path, capsys: pytest.CaptureFix
     assert page.index("<h1>") < page.index(verdict) < page.index("<table")
     assert "color-scheme: light dark" in page
     assert main(["compare", PAIR[0], apart, "--html", str(html), "--atol", "1"]) == 0
-    page = html.read_text(encoding="utf-8")
-    assert "<strong>the same (atol=1, rtol=1e-05): 2 outputs on " in page
-    assert "font-weight:bold" not in page
-    assert "first " not in page
+    assert "<strong>the same (atol=1, rtol=1e-05): 2 outputs on " in html.read_text(encoding="utf-8")
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -134,16 +126,6 @@ def test_a_terminal(apart: str) -> None:
         plain = re.sub("\x1b\\[[0-9;]*m", "", done[1])
         assert max(map(len, plain.splitlines())) <= 80
         assert "(default tolerance)" in plain
-
-
-def test_warnings_are_a_line(tmp_path: Path) -> None:
-    path = tmp_path / "layer.xml"
-    path.write_text(Path(PAIR[1]).read_text().replace("<data ", '<data strange="1" '))
-    done = command(PAIR[0], str(path))
-    assert done.returncode == 0
-    assert done.stderr.startswith("pyrnnx: warning: ")
-    assert "strange" in done.stderr
-    assert done.stderr.count("\n") == 1
 
 
 def test_json(apart: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,13 @@ from rows import each_row
 from run_files import EXAMPLES, ONNX, XML, make_files
 from scoring_data import write_npy
 
-NASTY = "\x1b[31mrot\n\u202e"  # a colour, a line break, and right to left
-PAIR = [ONNX, XML]
-OP = ("--op", "GRU", "--shape", "5,2,3,4", "--repeat", "5")
+PLACES = {
+    "onnx": ONNX,
+    "xml": XML,
+    "examples": EXAMPLES,
+    "nasty": "\x1b[31mrot\n\u202e",  # a colour, a line break, and right to left
+}
+OP = "--op GRU --shape 5,2,3,4 --repeat 5"
 
 
 @pytest.fixture(scope="module")
@@ -24,168 +28,120 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# of each command: arguments, in which {} is the folder of files, and words of the message
-REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
+# The arguments of each command, with names of `PLACES`, and words of the message
+REJECTED: dict[str, dict[str, tuple[str, str]]] = {
     "check": {
-        "runtime": ([ONNX, "--against", "torch"], "against has 'torch'; expected names out of onnxruntime, openvino"),
-        "seed": ([ONNX, "--seed", "x"], "check: Invalid value for '--seed': 'x'; expected an integer, 0 or above"),
-        "dimension": ([ONNX, "--dim", "T=3"], "--dim: check: dims has 'T'; expected symbolic dimensions of the inputs"),
-        "tolerance": (
-            [ONNX, "--atol", "-1"],
-            "'--atol': '-1'; expected a finite number, 0 or above",
-        ),
-        "time": ([ONNX, "--timeout", "0"], "timeout is 0.0; expected a number of seconds above 0"),
-        "an input": ([ONNX, "--input", "Z=3"], "check: --input: 'Z' is unknown; expected one of X, sequence_lens"),
-        "inputs": ([ONNX, "--input", ONNX], "expected NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or"),
-        "layer with dimensions": ([ONNX.replace("onnx", "xml"), "--dim", "T=3"], "a single layer"),
+        "seed": ("{onnx} --seed x", "check: Invalid value for '--seed': 'x'; expected an integer, 0 or above"),
+        "dimension": ("{onnx} --dim T=3", "--dim: check: dims has 'T'; expected symbolic dimensions of the inputs"),
+        "tolerance": ("{onnx} --atol -1", "'--atol': '-1'; expected a finite number, 0 or above"),
+        "time": ("{onnx} --timeout 0", "timeout is 0.0; expected a number of seconds above 0"),
+        "an input": ("{onnx} --input Z=3", "check: --input: 'Z' is unknown; expected one of X, sequence_lens"),
+        "inputs": ("{onnx} --input {onnx}", "expected NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or"),
+        "layer with dimensions": ("{xml} --dim T=3", "a single layer"),
     },
     "compare": {
-        "no such file": (["missing.onnx", PAIR[1]], "missing.onnx"),
-        "a folder": ([str(EXAMPLES), PAIR[1]], "examples"),
-        "a nasty name": ([f"{NASTY}.onnx", PAIR[1]], r"\x1b[31mrot\n\u202e.onnx"),
-        "a tolerance": (
-            [*PAIR, "--atol", "nan"],
-            "'--atol': 'nan'; expected a finite number",
-        ),
-        "a size": (
-            [*PAIR, "--dim", "N=3"],
-            "--dim: compare: dims has 'N'; expected, for layers, seq_length",
-        ),
-        "a picture of another kind": ([*PAIR, "--plot", "/c.unheard"], "plot: '/c.unheard' cannot be written"),
+        "no such file": ("missing.onnx {xml}", "missing.onnx"),
+        "a folder": ("{examples} {xml}", "examples"),
+        "a nasty name": ("{nasty}.onnx {xml}", r"\x1b[31mrot\n\u202e.onnx"),
+        "a tolerance": ("{onnx} {xml} --atol nan", "'--atol': 'nan'; expected a finite number"),
+        "a size": ("{onnx} {xml} --dim N=3", "--dim: compare: dims has 'N'; expected, for layers, seq_length"),
+        "a picture of another kind": ("{onnx} {xml} --plot /c.unheard", "plot: '/c.unheard' cannot be written"),
     },
     "bench": {
-        "nothing": ([], "bench: neither MODEL nor --op was given; expected one"),
-        "both": ([ONNX, *OP], "bench: MODEL and --op were both given; expected one"),
-        "shape": (["--op", "LSTM", "--shape", "1,2,3"], "bench: --shape is '1,2,3'; expected four numbers T,N,I,H"),
-        "size": (
-            ["--op", "LSTM", "--shape", "1,0,3,4"],
-            "--shape is '1,0,3,4'; expected four numbers T,N,I,H, 1 or above",
-        ),
-        "form": (["--op", "LSTM", "--linear-before-reset"], "expected GRU"),
-        "of an operator": ([ONNX, "--shape", "1,2,3,4"], "bench: --shape does not apply to a model"),
-        "layers of an operator": ([*OP, "--layers"], "bench: --layers does not apply to --op"),
-        "layers of a peer": ([ONNX, "--layers", "--against", "torch"], "bench: --against does not apply to --layers"),
-        "of a model": ([*OP, "--dim", "T=3"], "bench: --dim does not apply to --op"),
-        "threads": (
-            [*OP, "--threads", "0"],
-            "'--threads': '0'; expected an integer, 1 or above",
-        ),
-        "runtime": ([ONNX, "--against", "torch"], "against has 'torch'; expected names out of onnxruntime, openvino"),
-        "layer": ([ONNX.replace("onnx", "xml")], "is a single layer; expected a whole model, or --op"),
+        "nothing": ("", "bench: neither MODEL nor --op was given; expected one"),
+        "both": ("{onnx} {op}", "bench: MODEL and --op were both given; expected one"),
+        "shape": ("--op LSTM --shape 1,2,3", "bench: --shape is '1,2,3'; expected four numbers T,N,I,H"),
+        "size": ("--op LSTM --shape 1,0,3,4", "--shape is '1,0,3,4'; expected four numbers T,N,I,H, 1 or above"),
+        "form": ("--op LSTM --linear-before-reset", "expected GRU"),
+        "of an operator": ("{onnx} --shape 1,2,3,4", "bench: --shape does not apply to a model"),
+        "layers of an operator": ("{op} --layers", "bench: --layers does not apply to --op"),
+        "layers of a peer": ("{onnx} --layers --against torch", "bench: --against does not apply to --layers"),
+        "of a model": ("{op} --dim T=3", "bench: --dim does not apply to --op"),
+        "threads": ("{op} --threads 0", "'--threads': '0'; expected an integer, 1 or above"),
+        "runtime": ("{onnx} --against torch", "against has 'torch'; expected names out of onnxruntime, openvino"),
+        "layer": ("{xml}", "is a single layer; expected a whole model, or --op"),
     },
     "convert": {
-        "no such file": (["missing.onnx", "b.xml"], "missing.onnx"),
-        "source": (["a.tflite", "b.xml"], "expected one of .onnx, .xml, .safetensors"),
-        "target": ([ONNX, "b.pb"], "ends in '.pb'; expected .onnx or .xml"),
-        "itself": ([ONNX, ONNX, "--force"], "is the same file as"),
-        "the same format": ([ONNX, "b.onnx"], "is a model in .onnx already; expected another suffix, or --layer"),
-        "layer": ([ONNX, "b.onnx", "--layer", "x"], "layers has no 'x'; expected one of"),
-        "no weights": ([ONNX.replace("onnx", "xml"), "b.onnx"], "its weights are no constants"),
-        "opset": ([ONNX, "b.xml", "--opset", "14"], "--opset was given; expected it only for layers and weights"),
-        "optional input": (
-            [ONNX, "b.xml", "--layer", "small_rnn", "--optional-input", "X"],
-            "--optional-input was given",
-        ),
+        "no such file": ("missing.onnx b.xml", "missing.onnx"),
+        "source": ("a.tflite b.xml", "expected one of .onnx, .xml, .safetensors"),
+        "target": ("{onnx} b.pb", "ends in '.pb'; expected .onnx or .xml"),
+        "itself": ("{onnx} {onnx} --force", "is the same file as"),
+        "the same format": ("{onnx} b.onnx", "is a model in .onnx already; expected another suffix, or --layer"),
+        "layer": ("{onnx} b.onnx --layer x", "layers has no 'x'; expected one of"),
+        "no weights": ("{xml} b.onnx", "its weights are no constants"),
+        "opset": ("{onnx} b.xml --opset 14", "--opset was given; expected it only for layers and weights"),
+        "optional input": ("{onnx} b.xml --layer small_rnn --optional-input X", "--optional-input was given"),
         "unknown optional input": (
-            [ONNX, "b.onnx", "--layer", "small_rnn", "--optional-input", "X"],
+            "{onnx} b.onnx --layer small_rnn --optional-input X",
             "inputs has 'X'; expected a list of some of sequence_lens",
         ),
-        "input of a layer": ([ONNX, "b.onnx", "--layer", "small_rnn", "--input", "X=1"], "expected it only for models"),
-        "unknown input": ([ONNX, "b.xml", "--input", "x=1"], "convert: --input: 'x' is unknown; expected one of X"),
-        "prefix": ([ONNX, "b.xml", "--prefix", "a."], "--prefix does not apply to"),
-        "no folder": ([ONNX, "missing/b.xml"], "cannot be written"),
+        "input of a layer": ("{onnx} b.onnx --layer small_rnn --input X=1", "expected it only for models"),
+        "prefix": ("{onnx} b.xml --prefix a.", "--prefix does not apply to"),
     },
     "inspect": {
-        "no such file": (["missing.onnx", "--json"], "'missing.onnx' cannot be read"),
-        "another suffix": (["model.pb"], "expected .onnx or .xml"),
-        "a folder": ([f"{EXAMPLES}"], "is a folder; expected a file that ends in"),
+        "no such file": ("missing.onnx --json", "'missing.onnx' cannot be read"),
+        "another suffix": ("model.pb", "expected .onnx or .xml"),
+        "a folder": ("{examples}", "is a folder; expected a file that ends in"),
     },
     "score": {
-        "workers": (["--workers", "many"], "score: Invalid value for '--workers': 'many'; expected an integer"),
-        "frame": (["--frame", "0"], "score: frame is 0"),
-        "memory": (["--memory", "much"], "score: memory is 'much'"),
-        "axes": (["--axes", "NT"], "axes is 'NT'; expected 3 letters"),
-        "no such input": (["--input", "q=1"], "'q'"),
-        "sequences": (["--sequences", "q"], "--sequences: score: "),
-        "scheduler": (["--workers", "1", "--scheduler", "host"], "scheduler is 'host'; expected an address, such as"),
-        "batch": (["--batch", "0"], "batch is 0; expected an integer, 1 or above"),
-        "channels": (["--channels", "mean"], "channels is 'mean', and the source is npy; expected a source of audio"),
-        "format": (["--sink-format", "csv"], "sink_format is 'csv'; expected one of zarr, parquet, npz"),
+        "workers": ("--workers many", "score: Invalid value for '--workers': 'many'; expected an integer"),
+        "frame": ("--frame 0", "score: frame is 0"),
+        "axes": ("--axes NT", "axes is 'NT'; expected 3 letters"),
+        "no such input": ("--input q=1", "'q'"),
+        "sequences": ("--sequences q", "--sequences: score: "),
+        "batch": ("--batch 0", "batch is 0; expected an integer, 1 or above"),
+        "channels": ("--channels mean", "channels is 'mean', and the source is npy; expected a source of audio"),
+        "format": ("--sink-format csv", "sink_format is 'csv'; expected one of zarr, parquet, npz"),
     },
     "run": {
-        "inputs that are missing": ([ONNX], "no array for 'X', 'sequence_lens', 'initial_h'; expected --input"),
+        "inputs that are missing": ("{onnx}", "no array for 'X', 'sequence_lens', 'initial_h'; expected --input"),
         "an unknown name": (
-            [ONNX, "--input", "sequence_len={}/X.npy"],
+            "{onnx} --input sequence_len={files}/X.npy",
             "'sequence_len' is unknown; expected one of X, sequence_lens, initial_h; did you mean 'sequence_lens'?",
         ),
-        "a name twice": ([ONNX, "--input", "{}/all.npz", "--input", "X={}/X.npy"], "run: --input: 'X' is given twice"),
-        "an archive by a name": ([ONNX, "--input", "X={}/all.npz"], "all.npz without a name, because an .npz file"),
-        "weights": (["lstm.pt", "--seed", "0"], "ends in '.pt'; expected .onnx or .xml (pyrnnx convert makes"),
-        "a folder": (["{}", "--seed", "0"], "is a folder; expected a file that ends in .onnx or .xml"),
+        "a name twice": ("{onnx} --input {files}/all.npz --input X={files}/X.npy", "run: --input: 'X' is given twice"),
+        "an archive by a name": ("{onnx} --input X={files}/all.npz", "all.npz without a name, because an .npz file"),
+        "weights": ("lstm.pt --seed 0", "ends in '.pt'; expected .onnx or .xml (pyrnnx convert makes"),
+        "a folder": ("{files} --seed 0", "is a folder; expected a file that ends in .onnx or .xml"),
         "another shape": (
-            [ONNX, "--seed", "0", "--input", "X={}/long.npy"],
+            "{onnx} --seed 0 --input X={files}/long.npy",
             "input 'X' has shape (7, 3, 4); expected [6, 2, 4]",
         ),
         "another dtype": (
-            [ONNX, "--seed", "0", "--input", "X={}/sequence_lens.npy"],
+            "{onnx} --seed 0 --input X={files}/sequence_lens.npy",
             "input 'X' has dtype int32; expected float32",
         ),
-        "no such file": (
-            [ONNX, "--input", "X=missing.npy"],
-            "run: --input: 'missing.npy' cannot be read (No such file",
-        ),
         "objects": (
-            [ONNX, "--input", "X={}/objects.npy"],
+            "{onnx} --input X={files}/objects.npy",
             "objects.npy' cannot be read (Object arrays cannot be loaded",
         ),
-        "objects in an archive": (
-            [ONNX, "--input", "{}/objects.npz"],
-            "cannot be read (Object arrays cannot be loaded",
-        ),
-        "a broken file": ([ONNX, "--input", "X={}/broken.npy"], "broken.npy' cannot be read"),
-        "a broken archive": ([ONNX, "--input", "{}/broken.npz"], "broken.npz' cannot be read"),
-        "no such recording": (
-            [ONNX, "--input", "X=missing.wav"],
-            "'missing.wav' cannot be read (No such file or directory)",
-        ),
-        "a recording that is none": (
-            [ONNX, "--input", "X={}/no.wav"],
-            "no.wav' cannot be read (it is no recording",
-        ),
+        "a recording that is none": ("{onnx} --input X={files}/no.wav", "no.wav' cannot be read (it is no recording"),
         "a recording of two channels": (
-            [ONNX, "--input", "X={}/stereo.wav"],
+            "{onnx} --input X={files}/stereo.wav",
             "stereo.wav' has 2 channels; expected one: mix them down, or take one of them",
         ),
-        "a text": ([ONNX, "--input", "X"], "run: --input: 'X'; expected NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or"),
+        "a text": ("{onnx} --input X", "run: --input: 'X'; expected NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or"),
         "no number": (
-            ["{}/table.onnx", "--input", "factor=much"],
+            "{files}/table.onnx --input factor=much",
             "'factor' is 'much'; expected an .npy file, or a number",
         ),
-        "a number for open sizes": (["{}/table.onnx", "--input", "rows=1"], "'rows' is '1'; expected an .npy file"),
-        "a number beyond the type": (
-            [ONNX, "--input", "sequence_lens=1e9"],
-            "expected an .npy file, or a number of type",
-        ),
+        "a number for open sizes": ("{files}/table.onnx --input rows=1", "'rows' is '1'; expected an .npy file"),
+        "a number beyond the type": ("{onnx} --input sequence_lens=1e9", "expected an .npy file, or a number of type"),
         "a dimension": (
-            ["{}/table.onnx", "--seed", "0", "--dim", "C=3"],
+            "{files}/table.onnx --seed 0 --dim C=3",
             "--dim: run: dims has 'C'; expected symbolic dimensions of the inputs: B",
         ),
-        "a dimension without a size": ([ONNX, "--seed", "0", "--dim", "B"], "run: --dim: 'B'; expected NAME=SIZE"),
-        "a dimension twice": (
-            [ONNX, "--seed", "0", "--dim", "B=1", "--dim", "B=2"],
-            "run: --dim: 'B' is given twice",
-        ),
-        "a size": ([ONNX, "--seed", "0", "--dim", "B=-1"], "run: --dim: 'B' is '-1'; expected an integer, 0 or above"),
-        "sizes without random inputs": (["{}/table.onnx", "--dim", "B=3"], "expected --seed SEED as well"),
-        "a layer": ([ONNX, "--layer", "small", "--seed", "0"], "layers has no 'small'; expected one of 'small_rnn'"),
-        "a place": ([ONNX, "--layer", "3", "--seed", "0"], "layers has no 3"),
-        "a layer of a layer": ([XML, "--layer", "0", "--seed", "0"], "is a layer itself; expected a model"),
+        "a dimension without a size": ("{onnx} --seed 0 --dim B", "run: --dim: 'B'; expected NAME=SIZE"),
+        "a size": ("{onnx} --seed 0 --dim B=-1", "run: --dim: 'B' is '-1'; expected an integer, 0 or above"),
+        "sizes without random inputs": ("{files}/table.onnx --dim B=3", "expected --seed SEED as well"),
+        "a layer": ("{onnx} --layer small --seed 0", "layers has no 'small'; expected one of 'small_rnn'"),
+        "a layer of a layer": ("{xml} --layer 0 --seed 0", "is a layer itself; expected a model"),
         "a layer's axes": (
-            ["{}/gru.onnx", "--layer", "gru", "--input", "X={}/sequence_lens.npy"],
+            "{files}/gru.onnx --layer gru --input X={files}/sequence_lens.npy",
             "input 'X' has shape (2,); expected 3 axes",
         ),
-        "an output file": ([ONNX, "--seed", "0", "--output", "out.npy"], "expected the name of an .npz file"),
-        "an output folder": ([ONNX, "--seed", "0", "--output", "/nowhere/out.npz"], "'/nowhere/out.npz' cannot be"),
+        "an output file": ("{onnx} --seed 0 --output out.npy", "expected the name of an .npz file"),
+        "an output folder": ("{onnx} --seed 0 --output /nowhere/out.npz", "'/nowhere/out.npz' cannot be"),
     },
 }
 ROWS = [(command, name) for command, rows in REJECTED.items() for name in rows]
@@ -193,15 +149,16 @@ ROWS = [(command, name) for command, rows in REJECTED.items() for name in rows]
 
 @each_row(("command", "name"), ROWS)
 def test_rejected(command: str, name: str, files: Path, tmp_path: Path) -> None:
-    arguments, words = REJECTED[command][name]
+    text, words = REJECTED[command][name]
     if command == "score":
-        arguments = ["{}/gru.onnx", "{}/in", "out", "--workers", "0", *arguments]
-    if "--plot" in arguments:
+        text = f"{{files}}/gru.onnx {{files}}/in out --workers 0 {text}"
+    if "--plot" in text:
         pytest.importorskip("matplotlib")
     if command in ("bench", "check"):
         pytest.importorskip("onnxruntime")
         pytest.importorskip("openvino")
-    done = pyrnnx(command, *(word.replace("{}", str(files)) for word in arguments), cwd=tmp_path)
+    arguments = [word.format(**PLACES, files=files) for word in text.replace("{op}", OP).split()]
+    done = pyrnnx(command, *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
     assert done.stderr.startswith("pyrnnx: ")

@@ -44,16 +44,12 @@ def test_the_command(files: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_random_inputs_are_seeded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first, again, other = (outputs(capsys, tmp_path / "o.npz", ONNX, "--seed", seed) for seed in (3, 3, 4))
-    same(first, again)
-    assert np.abs(first["Y"] - other["Y"]).max() > 0.1
-
-
 def test_random_inputs_are_the_same_in_both_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the IR, a Transpose is between the input X and the layer; the random lengths fit all the same."""
     ir = EXAMPLES / "small_model.xml"
     of_onnx, of_ir = (outputs(capsys, tmp_path / "o.npz", model, "--seed", 3) for model in (ONNX, ir))
+    other = outputs(capsys, tmp_path / "o.npz", ONNX, "--seed", 4)
+    assert np.abs(of_onnx["Y"] - other["Y"]).max() > 0.1
     assert facts(capsys, ir, "--seed", "3")["inputs"]["sequence_lens"]["max"] > 1
     same(of_onnx, of_ir)
 
@@ -120,10 +116,7 @@ def test_summaries() -> None:
     assert [seconds(value) for value in (1.5, 2e-3, 3.21e-6, 4e-9, 0.0)] == ["1.5 s", "2 ms", "3.21 us", "4 ns", "0 s"]
 
 
-READ = [(name, "soft") for name in ("s.xml", "s.bin", "e.onnx", "e.bin", "X.npy", "all.npz")]
-
-
-@each_row(("source", "kind"), [*READ, ("s.bin", "hard"), ("s.bin", "dots")])
+@each_row(("source", "kind"), [("s.bin", "hard"), ("e.bin", "soft"), ("X.npy", "soft"), ("all.npz", "soft")])
 def test_what_it_reads_is_never_replaced(source: str, kind: str, tmp_path: Path) -> None:
     """Models, their weights in other files, and arrays; however the name of the output leads to them."""
     write_model(ONNX, tmp_path / "s.xml")
@@ -134,8 +127,7 @@ def test_what_it_reads_is_never_replaced(source: str, kind: str, tmp_path: Path)
     if kind == "hard":
         os.link(path, target)
     else:
-        (tmp_path / "folder").mkdir()
-        target.symlink_to(path if kind == "soft" else tmp_path / "folder" / ".." / source)
+        target.symlink_to(path)
     before = path.read_bytes()
     model = "e.onnx" if source.startswith("e.") else "s.xml"
     arguments = [model, "--input", "X=X.npy", "--input", "all.npz", "--output", "out.npz"]
@@ -146,11 +138,3 @@ def test_what_it_reads_is_never_replaced(source: str, kind: str, tmp_path: Path)
     )
     assert path.read_bytes() == before
     assert path.samefile(target)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
-def test_outputs_go_to_a_regular_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "pipe.npz").symlink_to("pipe")
-    assert main(["run", "missing.onnx", "--output", str(tmp_path / "pipe.npz")]) == 2
-    assert "cannot be written (it is no regular file" in capsys.readouterr().err

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from command import pyrnnx
-from scoring_data import write_wav
 
-from pyrnnx import load
+from pyrnnx import ArgumentError, load
 
 MODEL = Path(__file__).parents[2] / "examples" / "small_rnn.onnx"
 RNG = np.random.default_rng(3)
@@ -68,39 +62,40 @@ def test_results(files: Path) -> None:
             np.testing.assert_array_equal(part["Y_h"][index], model(*arrays)["Y_h"][:, 0])
 
 
+OPTIONS = {
+    "--workers": ("3", "workers", 3),
+    "--scheduler": ("tcp://a:1", "scheduler", "tcp://a:1"),
+    "--batch": ("0", "batch", 0),
+    "--skip-errors": ("", "skip_errors", True),
+    "--source-format": ("npy", "source_format", "npy"),
+    "--sequences": ("X", "input", "X"),
+    "--outputs": ("Y_h", "outputs", ["Y_h"]),
+    "--channels": ("0", "channels", "0"),
+    "--rate": ("8000", "rate", 8000),
+    "--stream": ("", "stream", True),
+}
+
+
+def test_options_are_arguments_of_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def score(*paths: Any, **options: Any) -> None:
+        given.update(options)
+        raise ArgumentError("it is enough")
+
+    monkeypatch.setattr("pyrnnx.score", score)
+    words = [word for option, (value, *_) in OPTIONS.items() for word in (option, value) if word]
+    assert pyrnnx("score", str(MODEL), "in", "out", *words, "--input", "initial_h=2").returncode == 2
+    inputs = given.pop("inputs")
+    np.testing.assert_array_equal(inputs["initial_h"], np.full((2, 2, 8), 2, np.float32))
+    assert given == {name: value for _, name, value in OPTIONS.values()}
+
+
 def test_batches(files: Path) -> None:
     status, text, _ = score(files, "--batch", "4", "--json")
     assert (status, json.loads(text)["batch"]) == (0, 4)
     (files / "in" / ".hidden.npy").touch()
     assert 'hidden   1, names that begin with "."' in score(files, "--batch", "4")[1]
-    model = onnx.load(files / "model.onnx")
-    model.graph.node[0].output[0] = "y"
-    model.graph.node.append(onnx.helper.make_node("Cos", ["y"], ["c"]))
-    model.graph.node.append(onnx.helper.make_node("ReduceSum", ["c"], ["Y"], keepdims=1))
-    onnx.save(model, files / "model.onnx")
-    status, _, errors = score(files, "--batch", "4", "--overwrite", "--outputs", "Y")
-    assert status == 2
-    assert "its axis of rows is unknown" in errors
-    assert "leave the output out of outputs" in errors
-
-
-def test_recordings(files: Path) -> None:
-    samples = RNG.integers(-(2**15), 2**15, (40, 2))
-    write_wav(files / "a.wav", samples.ravel(), channels=2)
-    options = ("--workers", "0", "--frame", "4", "--lengths", "sequence_lens")
-    command = "score", str(files / "model.onnx"), str(files / "a.wav"), str(files / "wavs")
-    done = pyrnnx(*command, *options)
-    assert done.returncode == 2
-    assert "(channels='mean' mixes the 2 channels down, channels=0 takes the first)" in done.stderr
-    assert pyrnnx(*command, *options, "--channels", "mean").returncode == 0
-    slower = pyrnnx(*command[:-1], str(files / "slower"), *options, "--rate", "8000", "--channels", "mean")
-    assert slower.returncode == 0
-    with np.load(files / "slower" / "parts" / "00000.npz") as part:
-        assert part["Y.offsets"].tolist() == [0, 5]
-    assert (
-        "ends in '.csv'; expected a name that ends in .zarr"
-        in pyrnnx(*command[:-1], str(files / "o.csv"), *options).stderr
-    )
 
 
 def test_json_and_what_was_finished(files: Path) -> None:
@@ -123,41 +118,11 @@ def test_bad_items(files: Path) -> None:
     assert "2.npy" in text
 
 
-def test_options_are_named(files: Path) -> None:
-    assert score(files)[0] == 0
-    assert "another sink, or overwrite=True, which" in score(files, "--batch", "3")[2]
-    np.save(files / "in" / "2.npy", np.ones((3, 4)))
-    assert "expected float32 (cast=True converts) (skip_errors=True skips it)" in score(files, "--overwrite")[2]
+def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def score(*paths: Any, **options: Any) -> None:
+        raise KeyboardInterrupt("3 of 9 parts are finished; the same call scores the others")
 
-
-@pytest.mark.e2e
-@pytest.mark.parametrize("workers", ["0", "2"])
-def test_interrupted(workers: str, files: Path) -> None:
-    if workers != "0":
-        pytest.importorskip("distributed")
-    for index in range(400):
-        np.save(files / "in" / f"more{index}.npy", RNG.normal(size=(900, 4)).astype(np.float32))
-    command = [
-        sys.executable,
-        "-m",
-        "pyrnnx",
-        "score",
-        str(files / "model.onnx"),
-        str(files / "in"),
-        str(files / "out"),
-    ]
-    command += ["--workers", workers, "--memory", "400kB", "--lengths", "sequence_lens"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        done = files / "out" / "done"
-        while not (done.is_dir() and len(list(done.iterdir())) > 2):
-            assert process.poll() is None
-            time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGINT)
-        text, errors = process.communicate(timeout=120)
-    assert (process.returncode, text) == (130, ""), errors
-    assert re.fullmatch(
-        r"pyrnnx: interrupted: \d+ of \d+ parts are finished; the same call scores the others\n", errors
-    )
-    assert "of an earlier run" in score(files, "--memory", "400kB")[1]
+    monkeypatch.setattr("pyrnnx.score", score)
+    done = pyrnnx("score", str(MODEL), "in", "out")
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "pyrnnx: interrupted: 3 of 9 parts are finished; the same call scores the others\n"

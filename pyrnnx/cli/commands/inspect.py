@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
-from rich.text import Text
 
 from pyrnnx._internal.facts import Facts, rows
 from pyrnnx._internal.writing import check_report, write_files
@@ -137,12 +136,7 @@ def _shown_model(facts: Facts) -> list[RenderableType]:
         shown += [tables.pairs([("none", facts["why_no_layers"] or "no RNN, GRU or LSTM, nor a cell or sequence")])]
     if facts["plan"]:
         used = 3 if any(part["why"] for part in facts["plan"]) else 2
-        plan = [
-            (Text(part["runner"], "green" if part["runner"].strip() == "pyrnnx" else ""), part["what"], part["why"])[
-                :used
-            ]
-            for part in facts["plan"]
-        ]
+        plan = [(part["runner"], part["what"], part["why"])[:used] for part in facts["plan"]]
         shown += [tables.heading("Plan"), tables.table(("Runs on", "What", "Why")[:used], plan)]
     if facts["cannot_run"]:
         shown += [tables.heading("It cannot run"), tables.pairs([("why", tables.text(facts["cannot_run"], "red"))])]
