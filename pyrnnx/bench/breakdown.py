@@ -30,24 +30,12 @@ _BODIES = ("If", "Loop", "Scan", "SequenceMap")  # the nodes of their bodies hav
 
 @dataclass(frozen=True)
 class Part:
-    """Part of the time of all nodes.
+    """Part of the time of all nodes."""
 
-    Attributes
-    ----------
-    kind : str
-        "layer": a recurrent layer; "operator": all other nodes of an operator.
-    name : str
-        Name of the layer's node, with "_" for characters such as spaces; or of the operator.
-    nodes : float
-        Runs of its nodes in a call; in a loop, a node runs several times.
-    seconds : float
-        Time in a call, with a profile: of each node the mean of the middle half of its runs.
-    """
-
-    kind: str
-    name: str
-    nodes: float
-    seconds: float
+    kind: str  # "layer": a recurrent layer; "operator": all other nodes of an operator
+    name: str  # of the operator, or of the layer's node, with "_" for characters such as spaces
+    nodes: float  # runs of its nodes in a call; in a loop, a node runs several times
+    seconds: float  # in a call, with a profile: of each node the mean of the middle half of its runs
 
 
 @dataclass(frozen=True)
@@ -56,25 +44,13 @@ class Breakdown:
 
     ONNX Runtime describes the arrays of a node within the node's own time. That takes microseconds, so the sum of all
     nodes can be above the time of a call without a profile.
-
-    Attributes
-    ----------
-    what : str
-        The model.
-    threads : int
-    calls : int
-        Profiled calls.
-    call : float
-        Seconds of a call without a profile, the median of the rounds.
-    parts : tuple of Part
-        The slowest first. The nodes of If, Loop and Scan count, and not what runs them.
     """
 
-    what: str
+    what: str  # the model
     threads: int
-    calls: int
-    call: float
-    parts: tuple[Part, ...]
+    calls: int  # profiled calls
+    call: float  # seconds of a call without a profile, the median of the rounds
+    parts: tuple[Part, ...]  # the slowest first; the nodes of If, Loop and Scan count, and not what runs them
 
     @property
     def nodes(self) -> float:

@@ -27,26 +27,13 @@ _REASONS = {"refused": "does not run it"}
 
 @dataclass(frozen=True)
 class Measurement:
-    """Times of one operator or model.
+    """Times of one operator or model."""
 
-    Attributes
-    ----------
-    what : str
-        Operator with its sizes, or model.
-    threads : int
-    seconds : mapping
-        By library: seconds of one call in each round.
-    reasons : mapping
-        By peer without times: the reason.
-    differences : mapping
-        By peer, for a model: largest absolute difference of outputs from pyrnnx.
-    """
-
-    what: str
+    what: str  # operator with its sizes, or model
     threads: int
-    seconds: Mapping[str, Sequence[float]]
-    reasons: Mapping[str, str]
-    differences: Mapping[str, float]
+    seconds: Mapping[str, Sequence[float]]  # of one call in each round, by library
+    reasons: Mapping[str, str]  # why a peer has no times
+    differences: Mapping[str, float]  # for a model: largest absolute difference of a peer's outputs from pyrnnx's
 
     @property
     def medians(self) -> dict[str, float]:
@@ -72,20 +59,7 @@ class Measurement:
 
 
 def chosen_peers(against: Sequence[str] | None, have: Sequence[str]) -> list[str]:
-    """Return the modules of the peers to time; all of them by default.
-
-    Parameters
-    ----------
-    against : sequence of str or None
-        Modules that the caller has chosen.
-    have : sequence of str
-        Modules that can run the workload.
-
-    Raises
-    ------
-    ArgumentError
-        A module that is not in `have`, or not installed.
-    """
+    """Return the peers to time: by default all of `have`, which run the workload, else installed ones of them."""
     if against is None:
         return list(have)
     for name in against:
@@ -104,21 +78,10 @@ def measure_case(
     *,
     progress: Callable[[str], object] = lambda text: None,
 ) -> Measurement:
-    """Time an operator.
+    """Time an operator in pyrnnx and in the peers `against`: some of "onnxruntime", "openvino", "torch".
 
-    Parameters
-    ----------
-    case : Case
-    against : sequence of str, optional
-        "onnxruntime", "openvino", "torch". Default: the installed ones.
-    threads, rounds : int
-    progress : callable
-        Called before each round with a text such as "round 3 of 9".
-
-    Raises
-    ------
-    PyrnnxError
-        A missing peer; wrong results of pyrnnx.
+    `progress` is called before each round with a text such as "round 3 of 9". A missing peer, and wrong results of
+    pyrnnx, are errors.
     """
     names = chosen_peers(against, [name for name in LIBRARIES if name != Pyrnnx.module])
     peers, reasons = checked_peers(case, threads, [Pyrnnx, *(LIBRARIES[name] for name in names)])

@@ -160,8 +160,6 @@ class PyTorch(Peer):
     def refusal(cls, case: Case) -> str | None:
         if case.cell == "GRU" and not case.linear_before_reset:
             return "has only the GRU with linear_before_reset=1"
-        if case.peepholes or case.attributes:
-            return "has neither clip nor peepholes nor other activations"
         return super().refusal(case)
 
     def prepare(self) -> None:
@@ -209,14 +207,7 @@ def reference(case: Case, arrays: dict[str, Array]) -> Array:
 def checked_peers(
     case: Case, threads: int, chosen: Sequence[type[Peer]] = PEERS
 ) -> tuple[dict[str, Peer], dict[str, str]]:
-    """Return all libraries that run the case with the right result.
-
-    Returns
-    -------
-    peers : dict
-        Libraries by name.
-    reasons : dict
-        By name of each other library: why it is left out.
+    """Return the libraries that run the case with the right result, and why the others are left out, both by name.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,49 +13,25 @@ from pyrnnx.operator.op import CellName
 Array = NDArray[Any]
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
-WEIGHTS = ("W", "R", "B", "P")
+WEIGHTS = ("W", "R", "B")
 OPSET = 14
 IR_VERSION = 8
 
 
 @dataclass(frozen=True)
 class Case:
-    """Recurrent operator with its sizes.
-
-    Attributes
-    ----------
-    cell : str
-        "RNN", "GRU" or "LSTM".
-    T, N, I, H : int
-        Sequence length, batch size, input size, hidden size.
-    directions : int
-        1 (forward) or 2 (bidirectional).
-    dtype : str
-        "float32", "float64" or "float16".
-    linear_before_reset : int
-        Attribute of a GRU.
-    ragged : bool
-        Whether rows have different lengths, uniform in 1..T; else there are no lengths.
-    states : bool
-        Whether there are initial states, as for the continuation of a sequence; else they are zero.
-    peepholes : bool
-        Whether an LSTM has peepholes.
-    attributes : dict
-        Other attributes of the ONNX node, such as clip and activations.
-    """
+    """Recurrent operator with its sizes: sequence length, batch size, input size and hidden size."""
 
     cell: CellName
     T: int
     N: int
     I: int
     H: int
-    directions: int = 1
+    directions: int = 1  # or 2: bidirectional
     dtype: str = "float32"
-    linear_before_reset: int = 0
-    ragged: bool = False
-    states: bool = True
-    peepholes: bool = False
-    attributes: dict[str, Any] = field(default_factory=dict)
+    linear_before_reset: int = 0  # attribute of a GRU
+    ragged: bool = False  # rows have different lengths, uniform in 1..T; else there are no lengths
+    states: bool = True  # there are initial states, as for the continuation of a sequence; else they are zero
 
     @property
     def kind(self) -> str:
@@ -76,11 +52,6 @@ class Case:
         return lengths
 
     @property
-    def operations(self) -> float:
-        """Number of multiplications and additions of the products with W and R, over all steps and rows."""
-        return 2.0 * self.T * self.N * self.directions * GATES[self.cell] * self.H * (self.I + self.H)
-
-    @property
     def output_shapes(self) -> dict[str, tuple[int, ...]]:
         state = (self.directions, self.N, self.H)
         shapes = {"Y": (self.T, self.directions, self.N, self.H), "Y_h": state}
@@ -97,8 +68,6 @@ def make_arrays(case: Case) -> dict[str, Array]:
         return values.astype(np.float32)
 
     arrays = {"W": uniform(D, GH, case.I), "R": uniform(D, GH, H), "B": uniform(D, 2 * GH)}
-    if case.peepholes:
-        arrays["P"] = uniform(D, 3 * H)
     states = ("initial_h", "initial_c") if case.cell == "LSTM" else ("initial_h",)
     for name in states if case.states else ():
         arrays[name] = rng.uniform(-1, 1, (D, case.N, H)).astype(np.float32)
@@ -115,11 +84,11 @@ def make_node(case: Case, arrays: dict[str, Array]) -> Any:
 
     order = ["X", "W", "R", "B", "sequence_lens", "initial_h"]
     if case.cell == "LSTM":
-        order += ["initial_c", "P"]
+        order.append("initial_c")
     inputs = [name if name in arrays else "" for name in order]
     while not inputs[-1]:
         inputs.pop()
-    attributes = {"hidden_size": case.H, **case.attributes}
+    attributes: dict[str, Any] = {"hidden_size": case.H}
     if case.directions == 2:
         attributes["direction"] = "bidirectional"
     if case.cell == "GRU":
