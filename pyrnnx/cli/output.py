@@ -29,14 +29,8 @@ CLOSED_PIPE = 141  # 128 + SIGPIPE
 class Result:
     """Result of a command.
 
-    Attributes
-    ----------
-    data : mapping
-        Output of ``--json``: values of JSON or NumPy; numbers that are not finite become "nan", "inf" and "-inf".
-    shown : iterable of Rich renderables
-        Output otherwise. A str is text, never markup; pass text from a file through `pyrnnx.errors.printable` first.
-    status : int
-        Exit status of the process.
+    `data` is the output of ``--json``: values of JSON or NumPy, of which "nan", "inf" and "-inf" stand for numbers.
+    `shown` is the output otherwise; text from a file goes through `pyrnnx.errors.printable` or `tables` first.
     """
 
     data: Mapping[str, Any]

@@ -94,7 +94,7 @@ def _shown(check: ModelCheck) -> list[RenderableType]:
     different = [runtime for runtime in check.runtimes if runtime.outputs.status == "differs"]
     if different:
         names = list(different[0].outputs.differences)
-        lines = [(name, *(_short(runtime.outputs.differences[name]) for runtime in different)) for name in names]
+        lines = [(name, *(f"{runtime.outputs.differences[name]:.2g}" for runtime in different)) for name in names]
         columns = ("Output", *(runtime.name for runtime in different))
         shown += [tables.heading("Outputs", "difference from pyrnnx")]
         shown += [tables.table(columns, lines, right=range(1, len(columns)))]
@@ -122,12 +122,8 @@ def _number(judged: Judged) -> RenderableType:
     """Return the largest difference, or the status if there is none."""
     style = _STYLES[judged.status]
     if judged.status in ("agrees", "differs", "not decided"):
-        return tables.text(_short(judged.largest), style)
+        return tables.text(f"{judged.largest:.2g}", style)
     return tables.text(judged.status, style)
-
-
-def _short(value: float) -> str:
-    return f"{value:.2g}"
 
 
 def _none(words: str) -> RenderableType:
