@@ -85,7 +85,8 @@ def command(
 
         lines = [*notes, *(f"Example: {example}" for example in examples)]
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(name, epilog="\n\n".join(lines))(call)  # only an empty line breaks a line
+        epilog = "\n\n".join(lines)  # only an empty line breaks a line
+        single.command(name, short_help=COMMANDS[name], epilog=epilog)(call)
         built: Any = typer.main.get_command(single)
         options = {parameter.name: parameter.opts[0] for parameter in built.params}
         _registered[name] = built
