@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pyrnnx._internal.dtypes import INTEGERS, AnyArray
 from pyrnnx.comparison.layers import prepared_call
 from pyrnnx.comparison.model_runs import try_alone
@@ -75,16 +73,13 @@ def run_layer(layer: Any, given: Mapping[str, AnyArray], seed: int | None, dims:
         canonical[argument] = rearrange(array, axes, CANONICAL.axes_of(argument))
     with named_after("run"):
         (bound, _), arrays = prepared_call(layer, layer, canonical, seed or 0, dims)
-    required = {"X", *convention.required}
-    wanted = required if seed is None else {*arrays} - {*getattr(layer, "constants", ()), "sequence_lens"} | required
-    if seed is None:
-        T, N = arrays["X"].shape[:2]
-        arrays["sequence_lens"] = np.full(N, T, np.int32)
+    lengths = () if "sequence_lens" in convention.required else ("sequence_lens",)
+    random = set() if seed is None else {*arrays} - {*getattr(layer, "constants", ()), *lengths}
     inputs: Arrays = {}
     for name, argument in arguments.items():
         if name in given:
             inputs[name] = given[name]
-        elif argument in wanted:
+        elif argument in random:
             array = arrays[argument]
             array = array if argument == "sequence_lens" else array.astype(bound.dtype)
             inputs[name] = rearrange(array, CANONICAL.axes_of(argument), convention.axes_of(argument))

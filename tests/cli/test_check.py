@@ -75,22 +75,9 @@ def test_text(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     np.savez(tmp_path / "arrays.npz", X=np.ones(3))
     inputs = ("--input", str(tmp_path / "arrays.npz"))
-    options = [
-        "--against",
-        "a,b",
-        "--seed",
-        "3",
-        "--dim",
-        "T=7",
-        "--atol",
-        "1",
-        "--rtol",
-        "0.5",
-        "--timeout",
-        "9",
-        "--json",
-    ]
-    call = check(monkeypatch, checked("agrees"), "m.onnx", *inputs, *options)
+    options = ("--against", "a,b", "--seed", "3", "--dim", "T=7", "--timeout", "9", "--json")
+    limits = ("--atol", "1", "--rtol", "0.5")
+    call = check(monkeypatch, checked("agrees"), "m.onnx", *inputs, *options, *limits)
     model, against, arrays = call.pop("given")
     assert (model, against, list(arrays)) == ("m.onnx", ["a", "b"], ["X"])
     assert json.loads(call["done"].stdout) == plain_values(checked("agrees").to_dict())
