@@ -1,21 +1,27 @@
-"""Tables in the pages, from the tables of the code and of benchmarks/README.md.
+"""Tables in the pages, from the tables of the code, of benchmarks/README.md and of a report of conformance.
 
 `python docs/tables.py` writes them into the pages, between `<!-- table: NAME -->` and `<!-- end of table -->`.
+`python docs/tables.py report.json` writes docs/conformance.md from what `pyrnnx conformance --json` wrote.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyrnnx import ACTIVATIONS
+from pyrnnx.errors import printable
 from pyrnnx.frontends.onnx import SCHEMAS, Schema
 from pyrnnx.frontends.openvino import OPERATIONS
 from pyrnnx.frontends.openvino.translation import operations as _read  # noqa: F401  # fills the table
 from pyrnnx.frontends.openvino.translation.registry import TRANSLATORS
 from pyrnnx.frontends.openvino.writing import operations as _written  # noqa: F401
 from pyrnnx.frontends.openvino.writing.registry import WRITERS
+from pyrnnx.testing.cases import FEATURES
 
 Row = Mapping[str, str]
 
@@ -118,6 +124,111 @@ def with_tables(text: str) -> str:
     return re.sub(r"<!-- table: (\w+) -->.*?<!-- end of table -->", block, text, flags=re.DOTALL)
 
 
+# {status: word in the page}; a number without a word counts the right results.
+WORDS = {
+    "wrong": "**wrong**",
+    "refused": "refused",
+    "crashed": "**crashed**",
+    "timed out": "**timed out**",
+    "not expressible": "not expr.",
+}
+UNSTEADY = ("ONNX Runtime", "OpenVINO")  # they read uninitialized memory
+CONFORMANCE = """\
+# Conformance of recurrent operators
+
+This page counts the cases that each runtime computes correctly. A case is one call of a recurrent operator of ONNX or
+OpenVINO: its attributes, optional inputs, sizes, dtype and opset. A named case tests one feature; random cases combine
+them. `pyrnnx.testing.cases` has all of them, and makes their arrays. Each runtime, pyrnnx too, is called through its
+public functions.
+
+- **right**: within the tolerance of the dtype (`pyrnnx.testing.numbers`) from the float64 implementation
+  `pyrnnx.reference`. In the tables, a number without a word counts these.
+- **wrong**: no error, but a result beyond the tolerance.
+- **refused**: an error, which is no failure. `--refused` lists these with their reasons.
+- **crashed**, **timed out**: no answer.
+- **not expr.**: the runtime cannot express the case, which is no failure either.
+
+ONNX Runtime and OpenVINO read uninitialized memory if T or I is 0: their counts differ by a few cases from run to run.
+`help(pyrnnx.testing.runtimes)` says how to test a program or function of your own.
+
+These commands write the page:
+
+```bash
+{command}
+python docs/tables.py report.json
+```
+
+Versions: {versions}.
+
+{suites}
+"""
+
+
+def conformance_page(report: Mapping[str, Any]) -> str:
+    """Return the page of a report: counts by runtime and feature, then what fails with the simplest case."""
+    versions = report["environment"] | report["runtimes"]
+    return CONFORMANCE.format(
+        command=report["command"],
+        versions=_escaped(", ".join(f"{name} {version}" for name, version in versions.items())),
+        suites="\n\n".join(part for suite in report["suites"] for part in _suite(suite, report["runtimes"])),
+    )
+
+
+def _suite(suite: Mapping[str, Any], versions: Mapping[str, str]) -> Iterable[str]:
+    yield f"## {len(suite['verdicts'])} {_escaped(suite['cases'])}"
+    able = [name for name, counts in suite["counts"].items() if counts["not expressible"] < len(suite["verdicts"])]
+    lines = []
+    for name in able:
+        counts = {"right": suite["counts"][name]["right"], **suite["counts"][name]}
+        parts = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status == "right")
+        lines.append(f"- {_escaped(f'{name} {versions[name]}')}: {'about ' * (name in UNSTEADY)}{parts}")
+    if unable := [f"{name} {versions[name]}" for name in versions if name not in able]:
+        lines.append(f"- not expressible in {_escaped(', '.join(unable))}")
+    yield "\n".join(lines)
+    rows = (
+        [f"{_escaped(feature)}: {_escaped(FEATURES[feature].meaning)}", *(_counts(by_name[name]) for name in able)]
+        for feature, by_name in suite["features"].items()
+    )
+    yield _table(list(map(_escaped, able)), rows, "feature")
+    if suite["cases"].startswith("random"):
+        yield "A random case counts for each feature that it uses."
+        return
+    yield (
+        "A case counts for the feature that it tests, even if another feature makes it fail. The lists assign each "
+        "failure to the simplest case that fails."
+    )
+    for name in able:
+        if faults := suite["faults"][name]:
+            yield f"### {_escaped(f'{name} {versions[name]}')}"
+            yield "\n".join(_fault_lines(faults, {case["name"]: case for case in suite["verdicts"]}))
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    parts = [str(counts["right"])] if counts["right"] else []
+    return ", ".join(parts + [f"{counts[status]} {word}" for status, word in WORDS.items() if counts[status]]) or "-"
+
+
+def _fault_lines(faults: Iterable[Mapping[str, Any]], cases: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
+    """Yield a line for each status and set of features, with the cases of all operators."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for fault in faults:
+        groups.setdefault((fault["status"], ", ".join(fault["features"])), []).append(fault)
+    for (status, features), group in groups.items():
+        names = ", ".join(f"`{printable(fault['case'])}`" for fault in group)
+        count = sum(len(fault["found"]) for fault in group)
+        seen = f" ({count} cases)" if count > len(group) else ""
+        reasons = dict.fromkeys(_escaped(cases[fault["case"]].get("tells", "")) for fault in group)
+        yield f"- {status}, {_escaped(features)}: {names}{seen}. {' '.join(reasons)}".rstrip()
+
+
+def _escaped(text: str) -> str:
+    """Return text in one line that Markdown shows unchanged, also in a table."""
+    return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", printable(text))
+
+
 if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        made = conformance_page(json.loads(Path(path).read_text(encoding="utf-8")))
+        (ROOT / "docs" / "conformance.md").write_text(made, encoding="utf-8")
     for page in PAGES:
         page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")

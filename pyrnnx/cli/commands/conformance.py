@@ -24,7 +24,7 @@ def _runtimes() -> list[str]:
 
 @command(
     "conformance",
-    "pyrnnx conformance onnxruntime --cases random:0:100 --html report.html",
+    "pyrnnx conformance onnxruntime --cases random:0:100 --json report.json",
     notes=(
         "Exit status: 0 if no runtime returned a wrong result, crashed or timed out; 1 if one did; 2 for errors. A "
         "refusal is no failure.",
@@ -63,20 +63,8 @@ def conformance(
         float | None,
         typer.Option("--timeout", metavar="SECONDS", parser=number, help="Limit for each case (default: 60)."),
     ] = None,
-    refused: Annotated[bool, typer.Option("--refused", help="Report and write refusals like faults.")] = False,
+    refused: Annotated[bool, typer.Option("--refused", help="Report refusals like faults.")] = False,
     json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the results as JSON.")] = None,
-    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the results as HTML.")] = None,
-    markdown: Annotated[
-        str | None, typer.Option("--markdown", metavar="FILE", help="Write the results as Markdown.")
-    ] = None,
-    write: Annotated[
-        str | None,
-        typer.Option(
-            "--write",
-            metavar="DIR",
-            help="Write for each fault its smallest case as ONNX backend test or IR, and a text for a bug report.",
-        ),
-    ] = None,
     export: Annotated[
         str | None,
         typer.Option(

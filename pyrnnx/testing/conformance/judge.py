@@ -63,12 +63,6 @@ def expectation(case: Case) -> tuple[Array, ...]:
     return expected_outputs(case, make_arrays(case))
 
 
-def rounded(outputs: Array, dtype: str) -> Array:
-    """Return the oracle's numbers in a dtype: infinities beyond its range."""
-    with np.errstate(over="ignore"):
-        return outputs.astype(numpy_dtype(dtype))
-
-
 def judge(execution: Execution, expected: Sequence[Array] | None = None) -> Verdict:
     """Judge whether an execution is right, within the tolerance of its dtype.
 

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from pyrnnx.config import get_config
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.testing.cases import CASES, FEATURES, OPENVINO_CASES, Case, random_cases
-from pyrnnx.testing.conformance.environment import environment
-from pyrnnx.testing.conformance.faults import Fault, find_faults, shrunk_faults
+from pyrnnx.testing.conformance.faults import Fault, find_faults
 from pyrnnx.testing.conformance.judge import FAILURES, STATUSES, Verdict, expectation, judge
-from pyrnnx.testing.conformance.plain import case_to_dict
 from pyrnnx.testing.runtimes import Runtime, execute
 
-Progress = Callable[[str], None]
+_ALWAYS = ("name", "operator", "T", "N", "I", "H", "opset", "dtype")  # fields of a case that a report always has
+
+
+def environment() -> dict[str, str]:
+    """Return versions of pyrnnx, Python and NumPy, the system, and the processor as far as it is known.
+
+    Returns
+    -------
+    dict of str to str
+        Keys "pyrnnx", "Python", "NumPy", "system" and "processor".
+    """
+    config: Mapping[str, Any] = get_config()
+    return {
+        "pyrnnx": config["pyrnnx"],
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "system": platform.system(),
+        "processor": " ".join([config["machine"], *(name for name in config["supported"] if name != "blas")]),
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +53,11 @@ class Suite:
         By the name of the runtime, in the order of the cases.
     faults : tuple of Fault
         By runtime, status and feature.
-    shrunk : bool
-        Whether their cases are shrunk.
     """
 
     kind: str
     verdicts: Mapping[str, tuple[Verdict, ...]]
     faults: tuple[Fault, ...] = ()
-    shrunk: bool = False
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -81,7 +100,7 @@ class Suite:
             },
             "faults": {name: [fault.to_dict() for fault in self.faults_of(name)] for name in self.verdicts},
             "verdicts": [
-                case_to_dict(case)
+                _case_to_dict(case)
                 | {"verdicts": {name: self.verdicts[name][place].to_dict() for name in self.verdicts}}
                 for place, case in enumerate(self.cases)
             ],
@@ -128,6 +147,22 @@ class Report:
         }
 
 
+def _case_to_dict(case: Case) -> dict[str, Any]:
+    """Return name, operator, sizes, opset, dtype and all other fields that are set, as JSON values."""
+    defaults = {field.name: field.default for field in dataclasses.fields(case)}
+    values = {name: getattr(case, name) for name in defaults}
+    changed = {name: value for name, value in values.items() if name in _ALWAYS or value != defaults[name]}
+    return {name: _json_value(value) for name, value in changed.items() if value != {}}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _json_value(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def run_suites(runtimes: Sequence[Runtime], spec: str = "named", **options: Any) -> tuple[Suite, ...]:
     """Run the cases of `spec`; `options` are those of `run_suite`.
 
@@ -135,8 +170,7 @@ def run_suites(runtimes: Sequence[Runtime], spec: str = "named", **options: Any)
     ----------
     runtimes : sequence of Runtime
     spec : str
-        "named" or "random:SEED:N". The cases of random suites are shrunk, unless `options` say otherwise; named ones
-        show one thing each as they are.
+        "named" or "random:SEED:N".
 
     Returns
     -------
@@ -148,7 +182,6 @@ def run_suites(runtimes: Sequence[Runtime], spec: str = "named", **options: Any)
     ArgumentError
         As of `select_cases` and `run_suite`.
     """
-    options = {"shrink": spec != "named"} | options
     return tuple(run_suite(runtimes, cases, kind, **options) for kind, cases in select_cases(spec).items())
 
 
@@ -158,9 +191,8 @@ def run_suite(
     kind: str = "cases",
     *,
     timeout: float = 60.0,
-    shrink: bool = False,
     statuses: Sequence[str] = FAILURES,
-    progress: Progress = lambda text: None,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Suite:
     """Run cases in runtimes, judge them, and fold what fails into faults.
 
@@ -174,8 +206,6 @@ def run_suite(
         Kind of the cases, in the plural.
     timeout : float
         Seconds for each case.
-    shrink : bool
-        Whether the cases of faults are shrunk, which runs many more.
     statuses : sequence of str
         Statuses that are faults; refusals only if listed here.
     progress : callable
@@ -196,7 +226,6 @@ def run_suite(
             raise ArgumentError(f"conformance: {what} has the name {shown(twice)} twice; expected different names")
     expected: dict[int, Any] = {}
     verdicts: dict[str, tuple[Verdict, ...]] = {}
-    faults: list[Fault] = []
     for runtime in runtimes:
         judged = []
         with closing(execute(runtime, cases, timeout=timeout)) as executions:
@@ -206,12 +235,8 @@ def run_suite(
                     expected[place] = expectation(execution.case)
                 judged.append(judge(execution, expected.get(place)))
         verdicts[runtime.name] = tuple(judged)
-        if shrink:
-            progress(f"{runtime.name}: shrinking what fails of {kind}")
-            faults += shrunk_faults(runtime, judged, statuses=statuses, timeout=timeout)
-        else:
-            faults += find_faults(runtime.name, judged, statuses=statuses)
-    return Suite(kind, verdicts, tuple(faults), shrink)
+    faults = [fault for name, judged in verdicts.items() for fault in find_faults(name, judged, statuses=statuses)]
+    return Suite(kind, verdicts, tuple(faults))
 
 
 def select_cases(spec: str) -> dict[str, tuple[Case, ...]]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from pyrnnx.errors import printable
+from pyrnnx.testing.cases import Case
 from pyrnnx.testing.conformance.faults import Fault
-from pyrnnx.testing.conformance.plain import describe
 from pyrnnx.testing.conformance.report import Report, Suite
 
-LETTERS = {"wrong": "w", "refused": "r", "crashed": "c", "timed out": "t", "not expressible": "n"}
-LEGEND = "A number without a letter: right; w: wrong, r: refused, c: crashed, t: timed out, n: not expressible."
+_LETTERS = {"wrong": "w", "refused": "r", "crashed": "c", "timed out": "t", "not expressible": "n"}
+_LEGEND = "A number without a letter: right; w: wrong, r: refused, c: crashed, t: timed out, n: not expressible."
 
 
 def to_text(report: Report, *, width: int = 80) -> str:
@@ -28,51 +29,40 @@ def to_text(report: Report, *, width: int = 80) -> str:
     str
         Lines of at most `width` characters, except longer names.
     """
-    parts = [textwrap.fill(", ".join(f"{key} {value}" for key, value in report.environment.items()), width)]
+    parts = [_filled(", ".join(f"{key} {value}" for key, value in report.environment.items()), width)]
     for suite in report.suites:
-        counts = (_filled(f"  {printable(line)}", width, "    ") for line in summaries(report, suite))
-        parts.append("\n".join([_filled(f"{suite.title}:", width, "  "), *counts]))
+        counts = (_filled(line, width, "  ", "    ") for line in _summaries(report, suite))
+        parts.append("\n".join([_filled(f"{suite.title}:", width, "", "  "), *counts]))
         if suite.runtimes:
-            parts += ["\n\n".join(_tables(suite, width)), textwrap.fill(LEGEND, width)]
-        parts += [text for name in report.runtimes if (text := _faults(name, suite, width))]
+            parts += ["\n\n".join(_tables(suite, width)), _filled(_LEGEND, width)]
+        for name in report.runtimes:
+            if faults := suite.faults_of(name):
+                parts.append("\n".join([f"{printable(name)}:", *(_fault(fault, width) for fault in faults)]))
     return "\n\n".join(parts)
 
 
-def summaries(report: Report, suite: Suite) -> list[str]:
+def _summaries(report: Report, suite: Suite) -> list[str]:
     """Return the counts of each runtime: "tract 0.21: 186 right, 3 wrong"."""
     lines, unable = [], []
     for name, version in report.runtimes.items():
+        label = f"{name} {version}".rstrip()
         if name not in suite.runtimes:
-            unable.append(named(name, version))
+            unable.append(label)
             continue
         counts = suite.counts(name)
-        parts = [f"{counts['right']} right", *(f"{counts[status]} {status}" for status in LETTERS if counts[status])]
-        lines.append(f"{named(name, version)}: {', '.join(parts)}")
+        parts = [f"{counts['right']} right", *(f"{counts[status]} {status}" for status in _LETTERS if counts[status])]
+        lines.append(f"{label}: {', '.join(parts)}")
     return lines + ([f"not expressible in {', '.join(unable)}"] if unable else [])
-
-
-def named(name: str, version: str) -> str:
-    return f"{name} {version}".rstrip()
-
-
-def short_counts(counts: Mapping[str, int]) -> str:
-    """Return counts such as "12 3w 1r"; "-" if there are none."""
-    parts = [str(counts["right"])] if counts["right"] else []
-    parts += [f"{counts[status]}{letter}" for status, letter in LETTERS.items() if counts[status]]
-    return " ".join(parts) or "-"
 
 
 def _tables(suite: Suite, width: int) -> list[str]:
     """Return features by runtimes, split into as few tables as the width allows."""
-    columns = {
-        name: [printable(name), *(short_counts(suite.counts(name, feature)) for feature in suite.features)]
-        for name in suite.runtimes
-    }
     labels = ["", *suite.features]
     first = max(map(len, labels))
     tables: list[list[str]] = []
     room = 0
-    for column in columns.values():
+    for name in suite.runtimes:
+        column = [printable(name), *(_short_counts(suite.counts(name, feature)) for feature in suite.features)]
         wide = max(map(len, column))
         if wide + 2 > room:
             tables.append([label.ljust(first) for label in labels])
@@ -82,32 +72,40 @@ def _tables(suite: Suite, width: int) -> list[str]:
     return ["\n".join(line.rstrip() for line in table) for table in tables]
 
 
-def _faults(name: str, suite: Suite, width: int) -> str:
-    faults = suite.faults_of(name)
-    return "\n".join([f"{printable(name)}:", *(_fault(fault, width) for fault in faults)]) if faults else ""
+def _short_counts(counts: Mapping[str, int]) -> str:
+    """Return counts such as "12 3w 1r"; "-" if there are none."""
+    parts = [str(counts["right"])] if counts["right"] else []
+    parts += [f"{counts[status]}{letter}" for status, letter in _LETTERS.items() if counts[status]]
+    return " ".join(parts) or "-"
 
 
 def _fault(fault: Fault, width: int) -> str:
     seen = f" ({len(fault.found)} cases)" if len(fault.found) > 1 else ""
-    lines = [f"- {fault.status}, {fault.title}{seen}", f"case {fault.case.name} ({describe(fault.case)})"]
-    lines += [text for text in (fault.case.tells, fault.verdict.detail) if text]
-    return "\n".join(wrapped(lines, width))
+    lines = [_filled(f"- {fault.status}, {fault.title}{seen}", width, "  ", "    ")]
+    texts = (f"case {fault.case.name} ({_describe(fault.case)})", fault.case.tells, fault.verdict.detail)
+    return "\n".join([*lines, *(_filled(text, width, "    ", "      ") for text in texts if text)])
 
 
-def _filled(text: str, width: int, indent: str) -> str:
-    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+def _describe(case: Case) -> str:
+    """Describe a case in one line, such as "LSTM, opset 22, T=4 N=3 I=3 H=5, clip=0.25, with B"."""
+    sizes = " ".join(f"{name}={getattr(case, name)}" for name in "TNIH")
+    parts = [case.operator, *([f"opset {case.opset}"] if case.family == "ONNX" else []), sizes]
+    parts += [case.dtype] if case.dtype != "float32" else []
+    parts += [f"{name}={_short_value(value)}" for name, value in case.attributes.items()]
+    parts += [f"with {', '.join(case.inputs)}"] if case.inputs else []
+    parts += [f"sequence_lens={list(case.lens)}"] if case.lens is not None else []
+    parts += [f"X scaled by {case.scale:g}"] if case.scale != 1.0 else []
+    parts += [f"NaN in X: {case.nan}"] if case.nan else []
+    return ", ".join(parts)
 
 
-def wrapped(lines: Sequence[str], width: int) -> list[str]:
-    """Wrap lines to that width; all except the first are indented further."""
-    return [
-        textwrap.fill(
-            printable(line),
-            width,
-            initial_indent="    " if place else "  ",
-            subsequent_indent="      " if place else "    ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for place, line in enumerate(lines)
-    ]
+def _short_value(value: Any) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, (list, tuple)) else str(value)
+
+
+def _filled(text: str, width: int, indent: str = "", further: str = "") -> str:
+    """Wrap a printable text between words, not at hyphens, which names contain."""
+    wrapper = textwrap.TextWrapper(
+        width, initial_indent=indent, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
+    )
+    return wrapper.fill(printable(text))

@@ -1,28 +1,22 @@
-"""Reports of a small run as text, Markdown, HTML and JSON."""
+"""Reports of a small run as text and JSON, and the page of docs that is made from the JSON."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pyrnnx.testing.cases import NAMED, Case
-from pyrnnx.testing.conformance import (
-    STATUSES,
-    Report,
-    Suite,
-    Verdict,
-    find_faults,
-    to_html,
-    to_markdown,
-    to_text,
-)
-from pyrnnx.testing.conformance.markdown import INTRODUCTION
+from pyrnnx import ArgumentError
+from pyrnnx.testing.cases import CASES as NAMED_CASES
+from pyrnnx.testing.cases import NAMED, Case, expected_outputs
+from pyrnnx.testing.conformance import STATUSES, Report, Suite, Verdict, find_faults, run_suite, to_text
+from pyrnnx.testing.runtimes import FunctionRuntime
 
+DOCS = Path(__file__).parents[3] / "docs"
 PLACE = {"pyrnnx": "1.2", "Python": "3.11.1", "NumPy": "2.4.6", "system": "Linux", "processor": "x86_64 avx2"}
 CLIP: dict[str, Any] = {
     "attributes": {"clip": 0.125, "hidden_size": 5},
@@ -36,13 +30,13 @@ LENS: dict[str, Any] = {
     "tells": "Fails if sequence_lens is ignored, Y is not zero beyond a row's length, or Y_h is not of its last step.",
 }
 CASES = (
-    Case("LSTM-only-clip", "LSTM", source="LSTM-22, attribute clip", **CLIP),
-    Case("GRU-only-clip", "GRU", source="GRU-22, attribute clip", **CLIP),
+    Case("LSTM-only-clip", "LSTM", **CLIP),
+    Case("GRU-only-clip", "GRU", **CLIP),
     Case("LSTM-only-P", "LSTM", inputs=("P",), feature="P"),
     Case("LSTM-only-lens", "LSTM", **LENS),
     Case("RNN-only-lens", "RNN", **LENS),
 )
-HOSTILE = "<script>alert('&')</script> | `rm` [x](y) *a* _b_"
+HOSTILE = "<script>alert('&')</script> | *a* _b_\n\x1b[31m"
 
 
 def verdicts(*statuses: str, detail: str = "") -> tuple[Verdict, ...]:
@@ -106,82 +100,16 @@ theirs:
     Y: largest difference 0.25"""
 
 
-def test_text() -> None:
-    assert to_text(SMALL) == TEXT
-
-
-def test_markdown() -> None:
-    page = to_markdown(SMALL)
-    assert page.startswith(f"# Conformance of recurrent operators\n\n{INTRODUCTION}\n\n")
-    assert "This command writes the page:\n\n```bash\npython -m pyrnnx conformance ours" in page
-    assert (
-        "Versions: pyrnnx 1.2, Python 3.11.1, "
-        "NumPy 2.4.6, system Linux, processor x86\\_64 avx2, ours 1.2, theirs 3.4.5" in page
-    )
-    rows = [line for line in page.splitlines() if line.startswith("| ")]
-    assert rows[0] == "| feature | ours | theirs |"
-    assert [row.split(": ")[0] for row in rows[2:]] == ["| P", "| sequence\\_lens", "| clip"]
-    assert rows[4].endswith("| 2 | 2 **wrong** |")
-    assert rows[3].endswith("| 2 | 1 **crashed**, 1 **timed out** |")
-    assert "### theirs 3.4.5" in page
-    assert "### ours" not in page
-    assert "- wrong, clip: [GRU](#case-gru-only-clip), [LSTM](#case-lstm-only-clip). Fails if clip is ignored" in page
-    links, anchors = re.findall(r"\]\(#([^)]+)\)", page), re.findall(r'<a id="([^"]+)">', page)
-    assert sorted(set(links)) == sorted(anchors)
-    assert len(anchors) == 4
-    assert "Source: GRU-22, attribute clip." in page
-    assert to_markdown(SMALL) == page
-
-
-class Page(HTMLParser):
-    """The tags of a page, whether all are closed, and its text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.words = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        assert not any(name.startswith("on") or name in ("src", "href") for name, _ in attributes)
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.words += data
-
-
 def hostile() -> Report:
-    case = replace(CASES[0], name=HOSTILE, tells=HOSTILE, source=HOSTILE)
+    case = replace(CASES[0], name=HOSTILE, tells=HOSTILE)
     found = (Verdict(case, "wrong", HOSTILE, "Y"),)
     suite = Suite(HOSTILE, {HOSTILE: found}, find_faults(HOSTILE, found))
-    return Report({HOSTILE: HOSTILE}, (suite,), {"NumPy": HOSTILE}, command=HOSTILE)
+    return Report({HOSTILE: HOSTILE}, (suite,), {"NumPy": HOSTILE}, command="make")
 
 
-def test_html() -> None:
-    page = to_html(SMALL)
-    parsed = Page(page)
-    assert (parsed.open, parsed.tags.count("tr")) == ([], 4)
-    assert page.startswith("<!DOCTYPE html>")
-    for words in ('<td class="failed">2 wrong</td>', '<td class="right">2 right</td>', "prefers-color-scheme: dark"):
-        assert words in page
-    assert "Fails if clip is ignored" in parsed.words
-    parsed = Page(to_html(hostile()))  # whatever a runtime says is escaped
-    assert "script" not in parsed.tags
-    assert parsed.words.count("<script>alert('&')</script>") > 6
-
-
-def test_markdown_escapes_whatever_a_runtime_says() -> None:
-    page = to_markdown(hostile())
-    for line in page.replace(f"```bash\n{HOSTILE}\n```", "").splitlines():
-        assert "<script" not in line.replace("\\<script", "")
-        assert not any(words in line for words in ("`rm`", "[x](y)"))
-        assert not line.startswith("|") or len(re.findall(r"(?<!\\)\|", line)) == 3
+def test_text() -> None:
+    assert to_text(SMALL) == TEXT
+    assert "\x1b" not in to_text(hostile())
 
 
 def test_json() -> None:
@@ -194,19 +122,68 @@ def test_json() -> None:
     first, second = read["suites"]
     assert first["counts"]["theirs"] == dict(zip(STATUSES, (0, 2, 1, 1, 1, 0), strict=True))
     assert first["features"]["clip"]["theirs"]["wrong"] == 2
-    assert [one["name"] for one in first["verdicts"]] == [case.name for case in CASES]
+    assert [row["name"] for row in first["verdicts"]] == [case.name for case in CASES]
     assert first["verdicts"][0]["verdicts"]["ours"] == {"status": "right"}
     assert second["verdicts"][0]["attributes"] == {"clip": "inf", "hidden_size": 5}
     assert second["verdicts"][0]["tells"] == case.tells
     (fault,) = second["faults"]["theirs"]
     assert (fault["status"], fault["difference"], fault["features"]) == ("wrong", 0.5, ["clip"])
-    assert fault["case"]["name"] == "LSTM-only-clip"
+    assert fault["case"] == "LSTM-only-clip"
 
 
 @pytest.mark.parametrize("case", [Case("a", "RNN"), CASES[0], NAMED["LSTMSequence-5-clip"]])
-def test_a_case_can_be_made_again_of_what_json_says(case: Case) -> None:
-    from pyrnnx.testing.conformance.plain import case_to_dict
-
-    read: dict[str, Any] = json.loads(json.dumps(case_to_dict(case)))
+def test_json_has_the_whole_case(case: Case) -> None:
+    suite = Suite("cases", {"ours": (Verdict(case, "right"),)})
+    (read,) = json.loads(json.dumps(suite.to_dict()["verdicts"]))
+    del read["verdicts"]
     read |= {name: tuple(read[name]) for name in ("inputs", "lens") if name in read}
     assert Case(**read) == case
+
+
+@pytest.mark.skipif(not DOCS.exists(), reason="the tests stand without the documents")
+def test_page() -> None:
+    import tables
+
+    page = tables.conformance_page(SMALL.to_dict())
+    assert "```bash\npython -m pyrnnx conformance ours theirs\npython docs/tables.py report.json\n```" in page
+    assert "NumPy 2.4.6, system Linux, processor x86\\_64 avx2, ours 1.2, theirs 3.4.5" in page
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    assert rows[0] == "| feature | ours | theirs |"
+    assert [row.split(": ")[0] for row in rows[1:]] == ["| P", "| sequence\\_lens", "| clip"]
+    assert rows[3].endswith("| 2 | 2 **wrong** |")
+    assert rows[2].endswith("| 2 | 1 **crashed**, 1 **timed out** |")
+    assert "### theirs 3.4.5" in page
+    assert "### ours" not in page
+    assert f"- wrong, clip: `GRU-only-clip`, `LSTM-only-clip`. {CLIP['tells']}" in page
+    for line in tables.conformance_page(hostile().to_dict()).splitlines():
+        assert "<script" not in re.sub(r"`[^`]*`", "", line).replace("\\<script", "")
+        assert not line.startswith("|") or len(re.findall(r"(?<!\\)\|", line)) == 3
+
+
+def test_named_faults_have_the_simplest_case_of_each_kind() -> None:
+    names = (
+        "LSTM-only-P",
+        "LSTM-opset6",
+        "RNN-only-clip",
+        "GRU-only-clip",
+        "GRU-linear_before_reset=0-clip",
+        "RNN-N=0",
+    )
+    cases = [NAMED[name] for name in reversed(names)]
+    failed = [Verdict(case, "crashed" if case.N == 0 else "wrong", "because") for case in cases]
+    faults = find_faults("fake", failed)
+    assert [(fault.status, fault.case.name, fault.found) for fault in faults] == [
+        ("wrong", "LSTM-only-P", ("LSTM-only-P", "LSTM-opset6")),  # which has P, too
+        ("wrong", "RNN-only-clip", ("RNN-only-clip",)),
+        ("wrong", "GRU-only-clip", ("GRU-only-clip", "GRU-linear_before_reset=0-clip")),
+        ("crashed", "RNN-N=0", ("RNN-N=0",)),
+    ]
+    assert find_faults("fake", [Verdict(case, "refused") for case in NAMED_CASES]) == ()
+
+
+@pytest.mark.parametrize("what", ["runtimes", "cases"])
+def test_names_occur_once(what: str) -> None:
+    runtime, case = FunctionRuntime(expected_outputs, "mine"), Case("same", "RNN")
+    counts = {"runtimes": 1, "cases": 1, what: 2}
+    with pytest.raises(ArgumentError, match=f"conformance: {what} has the name '(mine|same)' twice"):
+        run_suite([runtime] * counts["runtimes"], [case] * counts["cases"])
