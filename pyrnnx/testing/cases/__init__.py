@@ -2,7 +2,6 @@
 
 from pyrnnx.testing.cases.arrays import draw, expected_outputs, make_arrays
 from pyrnnx.testing.cases.case import FEATURES, Case, Feature
-from pyrnnx.testing.cases.drawn import random_cases
 from pyrnnx.testing.cases.make import PARAMETERS
 from pyrnnx.testing.cases.named import CASES, NAMED, OPENVINO_CASES
 from pyrnnx.testing.cases.operators import (
@@ -18,7 +17,7 @@ from pyrnnx.testing.cases.operators import (
     opset_dtypes,
     version_of,
 )
-from pyrnnx.testing.cases.space import OPSETS, Choices, choose_activations, choose_case, hangs_on_rounding
+from pyrnnx.testing.cases.space import OPSETS, Choices, choose_activations, choose_case, hangs_on_rounding, random_cases
 
 __all__ = [
     # cases, and their arrays

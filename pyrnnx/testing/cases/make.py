@@ -7,7 +7,7 @@ from typing import Any
 
 from pyrnnx import reference
 from pyrnnx.testing.cases.case import Case
-from pyrnnx.testing.cases.operators import version_of
+from pyrnnx.testing.cases.operators import OPTIONAL, version_of
 
 # Exact in bfloat16, so that every dtype computes with the same parameters.
 PARAMETERS: dict[str, tuple[float, ...]] = {
@@ -22,27 +22,26 @@ BOTH = {"direction": "bidirectional"}
 
 
 def named(
-    name: str,
     operator: str,
+    name: str,
     feature: str,
     fails_if: str,
     place: str,
     attributes: Mapping[str, Any] | None = None,
-    inputs: tuple[str, ...] = (),
+    inputs: tuple[str, ...] | None = None,
     lens: tuple[int, ...] | None = None,
     **fields: Any,
 ) -> Case:
-    """Build a case of one feature; `place` is the part of the operator's text: "attribute clip".
+    """Build the case OPERATOR-NAME of one feature; `place` is the part of the operator's text: "attribute clip".
 
-    hidden_size is always written, except in the case that omits it.
+    It has all optional inputs by default, and hidden_size except in the case that omits it.
     """
-    H = fields.get("H", Case.H)
-    written = {} if feature == "hidden_size left out" else {"hidden_size": H}
+    written = {} if feature == "hidden_size left out" else {"hidden_size": fields.get("H", Case.H)}
     return Case(
-        name,
+        f"{operator}-{name}",
         operator,
         {**(attributes or {}), **written},
-        inputs,
+        OPTIONAL[operator] if inputs is None else inputs,
         lens,
         feature=feature,
         tells=f"Fails if {fails_if}.",
@@ -61,6 +60,6 @@ def activation_attributes(names: Sequence[str]) -> dict[str, Any]:
     return attributes
 
 
-def spelt(flags: Mapping[str, Any]) -> str:
-    """Format attributes for names of cases: "-linear_before_reset=1"."""
-    return "".join(f"-{key}={value}" for key, value in flags.items())
+def replaced(names: Sequence[str], place: int, name: str) -> list[str]:
+    """Return names with another one at a place."""
+    return [*names[:place], name, *names[place + 1 :]]

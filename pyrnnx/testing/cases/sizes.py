@@ -7,7 +7,10 @@ from typing import Any
 
 from pyrnnx.testing.cases.case import Case
 from pyrnnx.testing.cases.make import BOTH, named
-from pyrnnx.testing.cases.operators import OPERATORS, OPTIONAL
+from pyrnnx.testing.cases.operators import OPERATORS
+
+WIDE: dict[str, Any] = {"T": 2, "N": 19, "I": 130, "H": 40}
+WIDE_FAILS = "some of 19 rows, 130 inputs or 40 units are left out"
 
 
 def cases() -> Iterator[Case]:
@@ -22,32 +25,24 @@ def _blocks(op: str) -> Iterator[Case]:
     for H in (1, 5, 8, 16, 17, 33, 64):
         for N in (1, 3, 7):
             I = 1 if H == 17 else 3
-            yield named(
-                f"{op}-H{H}-N{N}",
-                op,
-                "sizes of 1" if 1 in (H, N, I) else "large sizes" if H > 16 else "all together",
-                f"{H} units or {N} rows do not fill a block of the kernel, and some are left out",
-                "shapes",
-                BOTH if N == 3 else {},
-                OPTIONAL[op],
-                T=2,
-                N=N,
-                I=I,
-                H=H,
-            )
-    wide = "some of 19 rows, 130 inputs or 40 units are left out"
-    yield named(f"{op}-wide", op, "large sizes", wide, "shapes", {}, OPTIONAL[op], T=2, N=19, I=130, H=40)
+            feature = "sizes of 1" if 1 in (H, N, I) else "large sizes" if H > 16 else "all together"
+            fails = f"{H} units or {N} rows do not fill a block of the kernel, and some are left out"
+            yield named(op, f"H{H}-N{N}", feature, fails, "shapes", BOTH if N == 3 else {}, T=2, N=N, I=I, H=H)
+    yield named(op, "wide", "large sizes", WIDE_FAILS, "shapes", **WIDE)
     for size in ("N", "I", "H"):  # T: below
-        fails = f"an axis of length 1, here {size}, is dropped or confused with another"
         changes: dict[str, Any] = {size: 1}
-        yield named(f"{op}-{size}=1", op, "sizes of 1", fails, "shapes", BOTH, OPTIONAL[op], **changes)
-    fails = "all axes of length 1 are dropped"
-    yield named(f"{op}-all-1", op, "sizes of 1", fails, "shapes", {}, OPTIONAL[op], T=1, N=1, I=1, H=1)
+        yield named(op, f"{size}=1", "sizes of 1", one_fails(size), "shapes", BOTH, **changes)
+    yield named(op, "all-1", "sizes of 1", "all axes of length 1 are dropped", "shapes", T=1, N=1, I=1, H=1)
+
+
+def one_fails(size: str) -> str:
+    """Return what fails in a case of one step, row, input or unit."""
+    return f"an axis of length 1, here {size}, is dropped or confused with another"
 
 
 def _lengths(op: str) -> Iterator[Case]:
-    def case(name: str, feature: str, fails: str, lens: tuple[int, ...] | None, **sizes: int) -> Case:
-        return named(f"{op}-{name}", op, feature, fails, "input sequence_lens", BOTH, OPTIONAL[op], lens, **sizes)
+    def case(name: str, feature: str, fails: str, lens: tuple[int, ...] | None, **sizes: Any) -> Case:
+        return named(op, name, feature, fails, "input sequence_lens", BOTH, lens=lens, **sizes)
 
     for T in (1, 2, 9):
         feature = "sizes of 1" if T == 1 else "bidirectional"
@@ -60,16 +55,16 @@ def _lengths(op: str) -> Iterator[Case]:
 
 
 def _nothing(op: str) -> Iterator[Case]:
-    batch = "an empty batch is refused, ends the process, or has results of another shape"
-    for tag, layout, lens in (("", {}, ()), ("-layout1", {"layout": 1}, None)):
-        yield named(f"{op}-N=0{tag}", op, "empty batch", batch, "shapes", BOTH | layout, OPTIONAL[op], lens, N=0)
+    fails = "an empty batch is refused, ends the process, or has results of another shape"
+    yield named(op, "N=0", "empty batch", fails, "shapes", BOTH, lens=(), N=0)
+    yield named(op, "N=0-layout1", "empty batch", fails, "shapes", BOTH | {"layout": 1}, N=0)
     steps = "T = 0 is refused, ends the process, or leaves states that are not zeros"
-    yield named(f"{op}-T=0", op, "T = 0", steps, "shapes", BOTH, OPTIONAL[op], T=0)
-    yield named(f"{op}-T=0-lens", op, "T = 0", steps, "shapes", {}, OPTIONAL[op], (0, 0, 0), T=0)
+    yield named(op, "T=0", "T = 0", steps, "shapes", BOTH, T=0)
+    yield named(op, "T=0-lens", "T = 0", steps, "shapes", lens=(0, 0, 0), T=0)
     inputs = "input_size 0 is refused, ends the process, or skips the recurrence"
-    yield named(f"{op}-I=0", op, "input_size 0", inputs, "shapes", BOTH, OPTIONAL[op], (4, 0, 1), I=0)
-    yield named(f"{op}-I=0-no-bias", op, "input_size 0", inputs, "shapes", I=0)
-    yield named(f"{op}-N=0-T=0-I=0", op, "empty batch", batch, "shapes", {}, OPTIONAL[op], T=0, N=0, I=0)
+    yield named(op, "I=0", "input_size 0", inputs, "shapes", BOTH, lens=(4, 0, 1), I=0)
+    yield named(op, "I=0-no-bias", "input_size 0", inputs, "shapes", {}, (), I=0)
+    yield named(op, "N=0-T=0-I=0", "empty batch", fails, "shapes", T=0, N=0, I=0)
 
 
 DTYPE_FAILS = {
@@ -83,16 +78,5 @@ LONG_SUMS: dict[str, Any] = {"T": 2, "I": 1024, "H": 17, "scale": 8.0}
 
 def _dtypes(op: str) -> Iterator[Case]:
     for dtype, fails in DTYPE_FAILS.items():
-        for tag, fields in (("", {}), ("-wide", LONG_SUMS)):
-            yield named(
-                f"{op}-{dtype}{tag}",
-                op,
-                dtype,
-                fails,
-                "type constraint T",
-                BOTH,
-                OPTIONAL[op],
-                (4, 2, 3) if not tag else None,
-                dtype=dtype,
-                **fields,
-            )
+        yield named(op, dtype, dtype, fails, "type constraint T", BOTH, lens=(4, 2, 3), dtype=dtype)
+        yield named(op, f"{dtype}-wide", dtype, fails, "type constraint T", BOTH, dtype=dtype, **LONG_SUMS)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from pyrnnx import reference
 from pyrnnx.testing.cases.case import Case
 from pyrnnx.testing.cases.make import BOTH, activation_attributes, named
-from pyrnnx.testing.cases.operators import OPERATORS, OPTIONAL, version_of
+from pyrnnx.testing.cases.operators import OPERATORS, version_of
 from pyrnnx.testing.cases.space import OPSETS
 
 
@@ -22,47 +21,24 @@ def cases() -> Iterator[Case]:
 
 
 def _of_opset(op: str, opset: int) -> Iterator[Case]:
-    version = version_of(op, opset)
-    plain = named(
-        f"{op}-opset{opset}",
-        op,
-        "opset 1 to 6" if opset < 7 else "all together",
-        f"opset {opset} is refused, or {version} is not computed like the later versions",
-        "equations",
-        BOTH,
-        OPTIONAL[op],
-        (4, 2, 1),
-        opset=opset,
-    )
+    version, name, lens = version_of(op, opset), f"opset{opset}", (4, 2, 1)
+    fails = f"opset {opset} is refused, or {version} is not computed like the later versions"
+    feature = "opset 1 to 6" if opset < 7 else "all together"
+    plain = named(op, name, feature, fails, "equations", BOTH, lens=lens, opset=opset)
     yield plain
-
-    def variant(attribute: str, value: int, feature: str, fails: str, **others: Any) -> Case:
-        return replace(
-            plain,
-            name=f"{plain.name}-{attribute}" + (f"={value}" if attribute == "output_sequence" else ""),
-            attributes={**others, attribute: value, "hidden_size": plain.H},
-            feature=feature,
-            tells=f"Fails if {fails}.",
-            source=f"{version}, attribute {attribute}",
-        )
-
     if opset < 7:
-        yield replace(
-            plain,
-            name=f"{plain.name}-defaults",
-            attributes={},
-            tells=f"Fails if the default direction of {version} is not forward, or hidden_size is not read from R.",
-            source=f"{version}, attribute direction",
-        )
-    for value in (0, 1) if opset < 7 else ():
+        fails = f"the default direction of {version} is not forward, or hidden_size is not read from R"
+        defaults = named(op, f"{name}-defaults", feature, fails, "attribute direction", lens=lens, opset=opset)
+        yield replace(defaults, attributes={})
         fails = "output_sequence is refused, or Y is missing although it is requested"
-        yield variant("output_sequence", value, "opset 1 to 6", fails, direction="reverse")
-    if op == "GRU" and opset >= 3:
-        fails = f"linear_before_reset is unknown at opset {opset}, or ignored"
-        yield variant("linear_before_reset", 1, "linear_before_reset", fails)
-    if op == "LSTM":
-        fails = f"input_forget is unknown at opset {opset}, or ignored"
-        yield variant("input_forget", 1, "input_forget", fails)
+        for value in (0, 1):
+            attributes = {"direction": "reverse", "output_sequence": value}
+            full_name, place = f"{name}-output_sequence={value}", "attribute output_sequence"
+            yield named(op, full_name, feature, fails, place, attributes, lens=lens, opset=opset)
+    flag = {"GRU": "linear_before_reset" if opset >= 3 else "", "LSTM": "input_forget"}.get(op)
+    if flag:
+        fails = f"{flag} is unknown at opset {opset}, or ignored"
+        yield named(op, f"{name}-{flag}", flag, fails, f"attribute {flag}", {flag: 1}, lens=lens, opset=opset)
 
 
 def _all_attributes(op: str, opset: int) -> Case:
@@ -73,14 +49,6 @@ def _all_attributes(op: str, opset: int) -> Case:
     attributes |= {"layout": 1} if opset >= 14 else {}
     attributes |= {"linear_before_reset": 1} if op == "GRU" and opset >= 3 else {}
     attributes |= {"input_forget": 1} if op == "LSTM" else {}
-    return named(
-        f"{op}-opset{opset}-all-attributes",
-        op,
-        "all together",
-        f"an attribute of opset {opset} is ignored if all are present",
-        "attributes",
-        attributes,
-        OPTIONAL[op],
-        (4, 0, 3),
-        opset=opset,
-    )
+    fails = f"an attribute of opset {opset} is ignored if all are present"
+    name = f"opset{opset}-all-attributes"
+    return named(op, name, "all together", fails, "attributes", attributes, lens=(4, 0, 3), opset=opset)
