@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
+from pyrnnx._internal.child_process import Child, DiedError, serve
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx._internal.extras import needs
 from pyrnnx.errors import FormatError, PyrnnxError, shortened
 
-from .worker import REJECTED
+from . import h5
 
 SECONDS = 60.0  # time limit of the process for an empty file
 BYTES_A_SECOND = 2**24  # further bytes for each further second of the limit
 LONGEST_MESSAGE = 2**16  # bytes
 
-# Run with -I and the caller's sys.path: neither the environment nor the working folder changes the imports.
-_PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from pyrnnx.frontends.keras.worker import main; main()"
-)
+_PROGRAM = "from pyrnnx.frontends.keras.process import main; main()"
+_ARRAYS, _REJECTED = b"A", b"R"  # first byte of an answer: arrays one after another, as .npy; text of a FormatError
 
 
 def read_weights(
@@ -43,43 +40,32 @@ def read_weights(
     if find_spec("h5py") is None:
         raise PyrnnxError(needs("reading .keras files", "h5py", "keras"))
     request = json.dumps({"label": label, "parents": parents, "cells": cells}).encode()
+    seconds = SECONDS + len(contents) / BYTES_A_SECOND
     try:
-        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as result:
-            source.write(request + b"\n")
-            source.write(contents)
-            source.seek(0)
-            status = _run(label, source, result, SECONDS + len(contents) / BYTES_A_SECOND)
-            result.seek(0)
-            if status == REJECTED:
-                raise FormatError(result.read(LONGEST_MESSAGE).decode(errors="replace"))
-            return [_array(label, result) for _, count in cells for _ in range(count)]
+        with Child.start(_PROGRAM) as child:
+            answer = io.BytesIO(child.ask(request, b"\n", contents, timeout=seconds))
+    except TimeoutError:
+        raise FormatError(f"{label}: the weights are damaged (HDF5 did not finish in {seconds:.0f} s)") from None
+    except DiedError as error:
+        if error.status == 1:  # an unexpected exception
+            raise PyrnnxError(
+                f"{label}: the Python process that reads the weights failed; check that h5py works"
+            ) from None
+        raise FormatError(
+            f"{label}: the weights are damaged (HDF5 crashed on them, exit status {error.status})"
+        ) from None
     except OSError as error:
         raise PyrnnxError(
             f"{label}: the weights cannot be read in another process ({shortened(str(error))})"
         ) from error
+    if answer.read(1) == _REJECTED:
+        raise FormatError(answer.read(LONGEST_MESSAGE).decode(errors="replace"))
+    return [_array(label, answer) for _, count in cells for _ in range(count)]
 
 
-def _run(label: str, source: BinaryIO, result: BinaryIO, seconds: float) -> int:
-    """Run the worker; return its exit status, 0 or REJECTED."""
-    if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself again
-        raise PyrnnxError(f"{label}: .keras files are read in another process, but sys.executable is not a Python")
-    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path, default=str)]
+def _array(label: str, answer: io.BytesIO) -> AnyArray:
     try:
-        status = subprocess.run(
-            command, stdin=source, stdout=result, stderr=subprocess.DEVNULL, timeout=seconds, check=False
-        ).returncode
-    except subprocess.TimeoutExpired:
-        raise FormatError(f"{label}: the weights are damaged (HDF5 did not finish in {seconds:.0f} s)") from None
-    if status == 1:  # an unexpected exception
-        raise PyrnnxError(f"{label}: the Python process that reads the weights failed; check that h5py works")
-    if status not in (0, REJECTED):
-        raise FormatError(f"{label}: the weights are damaged (HDF5 crashed on them, exit status {status})")
-    return status
-
-
-def _array(label: str, result: BinaryIO) -> AnyArray:
-    try:
-        array: AnyArray = np.load(result, allow_pickle=False)
+        array: AnyArray = np.load(answer, allow_pickle=False)
         return array if array.dtype.kind != "V" else array.view(_bfloat16(label))
     except PyrnnxError:
         raise
@@ -92,3 +78,23 @@ def _bfloat16(label: str) -> Any:
         return named_dtype("bfloat16")
     except ImportError as error:
         raise PyrnnxError(needs(f"{label}: reading weights in bfloat16", "ml_dtypes", "onnx")) from error
+
+
+def main() -> None:
+    """Run the process that reads weights."""
+    serve(_answer)
+
+
+def _answer(message: bytes) -> bytes:
+    """Answer a line of JSON and an HDF5 file with its arrays, or with what is wrong with it."""
+    head, _, contents = message.partition(b"\n")
+    request = json.loads(head)
+    try:
+        arrays = h5.read_weights(request["label"], contents, request["parents"], request["cells"])
+    except FormatError as error:
+        return _REJECTED + str(error).encode(errors="backslashreplace")
+    answer = io.BytesIO()
+    answer.write(_ARRAYS)
+    for array in arrays:
+        np.save(answer, array, allow_pickle=False)
+    return answer.getvalue()

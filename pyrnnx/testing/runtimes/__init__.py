@@ -4,13 +4,16 @@ from pyrnnx.testing.runtimes.base import CrashedError, Outputs, PackageRuntime, 
 from pyrnnx.testing.runtimes.command import CommandRuntime
 from pyrnnx.testing.runtimes.execution import Execution, Status, execute
 from pyrnnx.testing.runtimes.function import FunctionRuntime
-from pyrnnx.testing.runtimes.of_onnx import OnnxEvaluator
-from pyrnnx.testing.runtimes.of_onnxruntime import OnnxRuntime
-from pyrnnx.testing.runtimes.of_opencv import OpenCV
-from pyrnnx.testing.runtimes.of_openvino import OpenVINO
-from pyrnnx.testing.runtimes.of_pyrnnx import PyrnnxFunctions, PyrnnxModels
-from pyrnnx.testing.runtimes.of_torch import PyTorch
-from pyrnnx.testing.runtimes.of_tract import Tract
+from pyrnnx.testing.runtimes.packages import (
+    OnnxEvaluator,
+    OnnxRuntime,
+    OpenCV,
+    OpenVINO,
+    PyrnnxFunctions,
+    PyrnnxModels,
+    Tract,
+)
+from pyrnnx.testing.runtimes.torch_layers import PyTorch
 
 RUNTIMES: dict[str, Runtime] = {
     "pyrnnx": PyrnnxFunctions(),

@@ -11,13 +11,12 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from pyrnnx._internal.child_process import TAIL, signal_name, with_last_line
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.testing.cases import OUTPUTS, Case
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes.base import CrashedError, Outputs, RefusedError, Runtime
-from pyrnnx.testing.runtimes.process import signal_name, with_last_line
 
-TAIL = 4096  # bytes of stderr that are looked at
 # Signals that end a crashed program. A shell returns 128 plus the number of the signal.
 FATAL = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV)
 

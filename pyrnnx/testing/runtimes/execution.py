@@ -8,15 +8,15 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pyrnnx._internal import scalars
+from pyrnnx._internal.child_process import Child, DiedError
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.testing.cases import Case, make_arrays
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes import worker
 from pyrnnx.testing.runtimes.base import Outputs, Runtime
-from pyrnnx.testing.runtimes.process import DiedError, Forked, Spawned, Worker
 
 Status = Literal["ran", "refused", "crashed", "timed out", "not expressible"]
 LOAD_TIMEOUT = 300.0  # seconds; the first import of a large package on a busy machine takes tens
@@ -94,17 +94,15 @@ def execute(
 def _executions(
     runtime: Runtime, cases: Iterable[Case], timeout: float, arrays: Callable[[Case], Mapping[str, Array]]
 ) -> Generator[Execution, None, None]:
-    with tempfile.TemporaryDirectory(prefix="pyrnnx-", ignore_cleanup_errors=True) as scratch:
-        series = _Series(runtime, scratch, timeout)
-        try:
-            for case in cases:
-                if runtime.supports(case):
-                    yield series.run(case, arrays(case))
-                else:
-                    yield Execution(case, "not expressible")
-            series.stop()
-        finally:
-            series.kill()
+    with (
+        tempfile.TemporaryDirectory(prefix="pyrnnx-", ignore_cleanup_errors=True) as scratch,
+        _Series(runtime, scratch, timeout) as series,
+    ):
+        for case in cases:
+            if runtime.supports(case):
+                yield series.run(case, arrays(case))
+            else:
+                yield Execution(case, "not expressible")
 
 
 class _Series:
@@ -112,7 +110,7 @@ class _Series:
 
     def __init__(self, runtime: Runtime, scratch: str, timeout: float) -> None:
         self._runtime, self._scratch, self._timeout = runtime, scratch, timeout
-        self._worker: Worker | None = None
+        self._worker: Child | None = None
         # why no case can be run at all
         self._failure: tuple[Status, str] | None = None
         if not runtime.installed():
@@ -122,14 +120,12 @@ class _Series:
         except Exception:  # whatever the pickling of a user's object raises
             self._pickled = None
 
-    def stop(self) -> None:
-        if self._worker is not None:
-            self._worker.stop()
+    def __enter__(self) -> _Series:
+        return self
 
-    def kill(self) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._worker is not None:
-            self._worker.kill()
-            self._worker = None
+            self._worker.__exit__(*error)
 
     def run(self, case: Case, arrays: Mapping[str, Array]) -> Execution:
         fresh = self._worker is None
@@ -148,16 +144,16 @@ class _Series:
         if self._failure is not None:
             return Execution(case, self._failure[0], (), self._failure[1])
         assert self._worker is not None
+        message = pickle.dumps((case, dict(arrays)), pickle.HIGHEST_PROTOCOL)
         started = time.perf_counter()
         try:
-            word, content, seconds = self._worker.ask((case, dict(arrays)), self._timeout)
-        except DiedError as error:
+            word, content, seconds = _asked(self._worker, message, self._timeout)
+        except (DiedError, TimeoutError) as error:
             self._worker = None
-            return Execution(case, "crashed", (), str(error), time.perf_counter() - started)
-        except TimeoutError:
-            self.kill()
-            detail = f"no result within {self._timeout:g} s"
-            return Execution(case, "timed out", (), detail, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            if isinstance(error, DiedError):
+                return Execution(case, "crashed", (), str(error), seconds)
+            return Execution(case, "timed out", (), f"no result within {self._timeout:g} s", seconds)
         if word == worker.RAN:
             return Execution(case, "ran", content, "", seconds)
         return Execution(case, "crashed" if word == worker.CRASHED else "refused", (), content, seconds)
@@ -165,22 +161,27 @@ class _Series:
     def _load(self) -> tuple[Status, str] | None:
         """Start a worker that is ready for cases, or say why there will be none."""
         try:
-            if self._pickled is not None:
-                self._worker = Spawned(self._pickled, self._scratch)
-                answer = self._worker.load(LOAD_TIMEOUT)
-                if answer[0] == worker.FOREIGN:
-                    self._pickled = None
-                    self.stop()
-            if self._pickled is None:
-                self._worker = Forked(self._runtime, self._scratch)
-                answer = self._worker.load(LOAD_TIMEOUT)
+            self._worker = self._started()
+            word, detail = _asked(self._worker, self._pickled or b"", LOAD_TIMEOUT)
+            if word == worker.FOREIGN:
+                self._worker.close()
+                self._pickled = None
+                self._worker = self._started()
+                word, detail = _asked(self._worker, b"", LOAD_TIMEOUT)
         except DiedError as error:
             self._worker = None
             return "crashed", f"while it was loaded: {error}"
         except TimeoutError:
-            self.kill()
+            self._worker = None
             return "timed out", f"not loaded within {LOAD_TIMEOUT:g} s"
-        if answer[0] == worker.FAILED:
-            self.kill()
-            return "refused", f"it cannot be loaded: {answer[1]}"
-        return None
+        return ("refused", f"it cannot be loaded: {detail}") if word == worker.FAILED else None
+
+    def _started(self) -> Child:
+        """Start a fresh interpreter, or a fork for a runtime that another process cannot unpickle."""
+        if self._pickled is None:
+            return Child.fork(lambda: worker.main_of_fork(self._runtime, self._scratch))
+        return Child.start("from pyrnnx.testing.runtimes.worker import main; main()", {"TMPDIR": self._scratch})
+
+
+def _asked(child: Child, message: bytes, timeout: float) -> Any:
+    return pickle.loads(child.ask(message, timeout=timeout))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.numbers import Array, numpy_dtype
 from pyrnnx.testing.runtimes.base import Outputs, PackageRuntime
 from pyrnnx.testing.runtimes.execution import Execution, execute
 
@@ -18,15 +18,15 @@ Run = Callable[[Mapping[str, Array]], dict[str, Array]]
 FATAL = 4  # log severity: errors raise, and warnings are about shapes that files declare wrongly
 
 
-def pyrnnx_run(path: Path, threads: int) -> Run:
+def pyrnnx_run(source: Path | bytes, threads: int) -> Run:
     """Return a loaded model's call; `set_num_threads` is that of the caller's process."""
     pyrnnx = importlib.import_module("pyrnnx")
     pyrnnx.set_num_threads(threads)
-    model: Run = pyrnnx.load(path)
+    model: Run = pyrnnx.load(source)
     return model
 
 
-def onnxruntime_run(path: Path, threads: int) -> Run:
+def onnxruntime_run(source: Path | bytes, threads: int) -> Run:
     """Return a session's call on the CPU; an .xml is converted by `to_onnx` first."""
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
@@ -34,15 +34,14 @@ def onnxruntime_run(path: Path, threads: int) -> Run:
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     # On processors without VNNI sums of int8 products saturate at 16 bits unless this is asked for.
     options.add_session_config_entry("session.x64quantprecision", "1")
-    source: str | bytes = str(path)
-    if path.suffix.lower() == ".xml":
-        source = importlib.import_module("pyrnnx.frontends.openvino").to_onnx(path).SerializeToString()
+    if isinstance(source, Path) and source.suffix.lower() == ".xml":
+        source = importlib.import_module("pyrnnx.frontends.openvino").to_onnx(source).SerializeToString()
     session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     return lambda inputs: dict(zip(names, session.run(None, dict(inputs)), strict=True))
 
 
-def openvino_run(path: Path, threads: int, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Run:
+def openvino_run(source: Path | bytes, threads: int, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Run:
     """Return a call of the CPU plugin in float32; results are valid until the next call.
 
     `shapes` sets input shapes by name; the plugin ignores sequence lengths if X is dynamic. Inputs that the plugin
@@ -57,19 +56,34 @@ def openvino_run(path: Path, threads: int, shapes: Mapping[str, tuple[int, ...]]
         "ENABLE_CPU_PINNING": False,
     }
     core = openvino.Core()
-    model = core.read_model(path)
+    model = core.read_model(source)
     if shapes:
         model.reshape({port: shapes[name] for port in model.inputs for name in _names(port) if name in shapes})
     compiled = core.compile_model(model, "CPU", options)
     request = compiled.create_infer_request()
     places = {name: place for place, port in enumerate(compiled.inputs) for name in _names(port)}
+    bits = [port.get_element_type() == openvino.Type.bf16 for port in (*compiled.inputs, *compiled.outputs)]
+    of_outputs = bits[len(compiled.inputs) :]
 
     def run(inputs: Mapping[str, Array]) -> dict[str, Array]:
         used = {places[name]: array for name, array in inputs.items() if name in places}
         results = request.infer(used, share_inputs=True, share_outputs=True)
         return {str(place): array for place, array in enumerate(results.values())}
 
-    return run
+    def run_bfloat16(inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Exchange bfloat16, which OpenVINO's arrays do not have, as tensors of as many bits."""
+        tensors = {
+            name: openvino.Tensor(array.view(np.float16), array.shape, openvino.Type.bf16)
+            if array.dtype.name == "bfloat16"
+            else array
+            for name, array in inputs.items()
+        }
+        return {
+            name: array.view(numpy_dtype("bfloat16")) if is_bfloat16 else array
+            for (name, array), is_bfloat16 in zip(run(tensors).items(), of_outputs, strict=True)
+        }
+
+    return run_bfloat16 if any(bits) else run
 
 
 def _names(port: Any) -> set[str]:
@@ -78,7 +92,7 @@ def _names(port: Any) -> set[str]:
 
 
 # By the names that `RUNTIMES` has for them.
-MODEL_RUNS: Mapping[str, Callable[[Path, int], Run]] = {
+MODEL_RUNS: Mapping[str, Callable[[Path | bytes, int], Run]] = {
     "pyrnnx": pyrnnx_run,
     "onnxruntime": onnxruntime_run,
     "openvino": openvino_run,

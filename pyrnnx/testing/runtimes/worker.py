@@ -1,31 +1,23 @@
-"""Worker process that runs case after case.
-
-It receives the runtime, then each case with its arrays, and answers each. The runtime's own output is redirected.
-"""
+"""Worker process that runs case after case."""
 
 from __future__ import annotations
 
 import faulthandler
 import os
 import pickle
-import queue
-import signal
 import sys
 import tempfile
-import threading
 import time
 import types
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
+from pyrnnx._internal.child_process import serve
 from pyrnnx.errors import printable
 from pyrnnx.testing.cases import OUTPUTS, Case
-from pyrnnx.testing.runtimes import wire
 from pyrnnx.testing.runtimes.base import CrashedError, Outputs, RefusedError, Runtime
 
 # First word of each answer of a worker.
@@ -36,100 +28,51 @@ LONGEST = 500  # characters of what an error says
 
 
 def main() -> None:
-    """Run a new process, started by `process.Spawned` with two descriptors as arguments."""
+    """Run a new interpreter, which unpickles the runtime."""
     # Classes and functions of the caller's script cannot be imported here; the caller forks itself for them.
     sys.modules["__main__"] = types.ModuleType("__main__")
-    commands, answers = int(sys.argv[1]), int(sys.argv[2])
-    _prepare(sys.argv[3])
-    inbox = _inbox(commands)
-    try:
-        runtime = pickle.loads(inbox.get())
-    except Exception as error:
-        _send(answers, (FOREIGN, line_of(error)))
-        return
-    _serve(runtime, inbox, answers)
+    _run_worker(pickle.loads)
 
 
-def main_of_fork(runtime: Runtime, ends: tuple[int, int, int], callers_ends: Sequence[int], scratch: str) -> NoReturn:
-    """Run in a fork of the caller's process with pipes for cases, answers and errors; never returns."""
-    try:
-        os.setsid()
-        commands, answers, errors = ends
-        for end in callers_ends:  # if open here, they would hide the end of the caller
-            os.close(end)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
-        os.dup2(errors, 2)
-        _prepare(scratch)
-        _serve(runtime, _inbox(commands), answers)
-        os._exit(0)
-    except BaseException:  # the caller's code above this call is not to be unwound, or run, twice
-        os._exit(1)
-
-
-def _prepare(scratch: str) -> None:
+def main_of_fork(runtime: Runtime, scratch: str) -> None:
+    """Run a fork of the caller's process, which has the runtime already."""
     os.environ["TMPDIR"] = tempfile.tempdir = scratch
+    faulthandler.disable()  # it would write to the caller's file
+    _run_worker(lambda message: runtime)
+
+
+def _run_worker(runtime_of: Callable[[bytes], Runtime]) -> None:
+    """Answer the first message, the runtime, then messages of a case with its arrays."""
     warnings.simplefilter("ignore")
-    faulthandler.disable()  # in a fork it would write to the caller's file
-    with suppress(ImportError, OSError, ValueError):  # no core files: cases may crash
-        import resource
+    loaded: list[Runtime] = []
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(OSError):  # out of memory, kill this process, not the caller's
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    def answer(message: bytes) -> bytes:
+        if not loaded:
+            words, runtime = _load(runtime_of, message)
+            loaded.extend([runtime] if runtime else [])
+        else:
+            words = _run(loaded[0], *pickle.loads(message))
+        return pickle.dumps(words, pickle.HIGHEST_PROTOCOL)
 
-
-def _inbox(commands: int) -> queue.SimpleQueue[Any]:
-    """Return a queue of incoming messages; end this process and its children when the caller dies."""
-    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-    def listen() -> None:
-        try:
-            while True:
-                messages.put(wire.receive(lambda size: os.read(commands, size)))
-        except (EOFError, OSError):
-            os.killpg(0, signal.SIGKILL)
-
-    threading.Thread(target=listen, daemon=True).start()
-    return messages
+    serve(answer)
 
 
-def _send(answers: int, message: Any) -> None:
-    data = memoryview(wire.packed(message))
-    while data:
-        data = data[os.write(answers, data) :]
-
-
-def _serve(runtime: Runtime, inbox: queue.SimpleQueue[Any], answers: int) -> None:
-    errors = os.dup(2)
-    _open_streams(errors)
+def _load(runtime_of: Callable[[bytes], Runtime], message: bytes) -> tuple[tuple[Any, ...], Runtime | None]:
+    try:
+        runtime = runtime_of(message)
+    except Exception as error:
+        return (FOREIGN, line_of(error)), None
     try:
         runtime.load()
     except BaseException as error:
-        _send(answers, (FAILED, line_of(error)))
-        return
-    _send(answers, (READY,))
-    while (message := inbox.get()) is not None:
-        _open_streams(errors)
-        _send(answers, _run(runtime, *message))
-
-
-def _open_streams(errors: int) -> None:
-    """Reopen the standard streams for each case, whatever the last did to them; output is dropped."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for source, target in ((nothing, 0), (nothing, 1), (errors, 2)):
-        os.dup2(source, target)
-    if nothing > 2:
-        os.close(nothing)
-    sys.stdin = os.fdopen(0, closefd=False)
-    sys.stdout = os.fdopen(1, "w", errors="replace", closefd=False)
-    sys.stderr = os.fdopen(2, "w", buffering=1, errors="replace", closefd=False)
+        return (FAILED, line_of(error)), None
+    return (READY, ""), runtime
 
 
 def _run(runtime: Runtime, case: Case, arrays: Mapping[str, Any]) -> tuple[Any, ...]:
     started = time.perf_counter()
     try:
-        outputs = as_outputs(case, runtime.run(case, arrays))
+        outputs = _as_outputs(case, runtime.run(case, arrays))
     except CrashedError as error:
         return CRASHED, str(error), time.perf_counter() - started
     except BaseException as error:  # SystemExit, too, is one runtime's way to refuse
@@ -137,7 +80,7 @@ def _run(runtime: Runtime, case: Case, arrays: Mapping[str, Any]) -> tuple[Any, 
     return RAN, outputs, time.perf_counter() - started
 
 
-def as_outputs(case: Case, results: Any) -> Outputs:
+def _as_outputs(case: Case, results: Any) -> Outputs:
     """Return a runtime's results as arrays in the operator's order; missing ones are None.
 
     Raises

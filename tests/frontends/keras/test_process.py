@@ -47,13 +47,16 @@ def test_a_file_that_is_read_for_ever(tmp_path: Path, monkeypatch: pytest.Monkey
 
 DAMAGED = r"LSTM 'first': the weights are damaged \(HDF5 "
 UNREADABLE = "LSTM 'first': the weights cannot be read"
-OBJECTS = "import numpy, sys; numpy.save(sys.stdout.buffer, numpy.array([None]), allow_pickle=True)"
+ANSWER = "import io, numpy; from pyrnnx._internal.child_process import serve; serve(lambda message: "
+OBJECTS = "[file := io.BytesIO(), numpy.save(file, numpy.array([None]), allow_pickle=True)] and b'A' + file.getvalue())"
 PROGRAMS: list[tuple[str, type[PyrnnxError], str]] = [
     ("while True: pass", FormatError, rf"{DAMAGED}did not finish in 1 s\)"),
     ("import os; os.abort()", FormatError, rf"{DAMAGED}crashed on them, exit status -?\d+\)"),
     ("raise RuntimeError", PyrnnxError, "the Python process that reads the weights failed"),
-    ("", FormatError, UNREADABLE),
-    (OBJECTS, FormatError, UNREADABLE),
+    ("", FormatError, rf"{DAMAGED}crashed on them, exit status 0\)"),
+    ("print('text' * 9)", FormatError, rf"{DAMAGED}crashed on them, exit status 0\)"),
+    (f"{ANSWER}b'')", FormatError, UNREADABLE),
+    (f"{ANSWER}{OBJECTS}", FormatError, UNREADABLE),
 ]
 
 
