@@ -46,17 +46,9 @@ def write_alone(
 ) -> AloneModel:
     """Write the layer of a run to a path that ends in .onnx or .xml.
 
-    Parameters
-    ----------
-    run : LayerRun
-    path : Path
-    static : bool
-        Whether runtimes get the shapes of the arrays, instead of a dynamic batch_size and seq_length: OpenVINO computes
-        the two in different ways.
-    opset : int
-        Of an ONNX model.
-    node : onnx.NodeProto, optional
-        Whose attributes are copied: runtimes may read in two ways what it leaves to defaults.
+    `static` gives runtimes the shapes of the arrays instead of a dynamic batch_size and seq_length: OpenVINO computes
+    the two in different ways. Attributes of an ONNX `node` are copied: runtimes may read in two ways what it leaves to
+    defaults.
 
     Raises
     ------

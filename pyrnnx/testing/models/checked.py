@@ -17,11 +17,10 @@ import numpy as np
 from pyrnnx.comparison.agreement import LONG, Rule, agreement
 from pyrnnx.comparison.distances import largest
 from pyrnnx.comparison.layers import label, undecided
-from pyrnnx.comparison.model_runs import Call
-from pyrnnx.comparison.tries import in_words, unvaried
+from pyrnnx.comparison.tries import unvaried
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
-from pyrnnx.load import read_model_or_layer
+from pyrnnx.load import load, read_model_or_layer
 from pyrnnx.models.model import Model, layer_values
 from pyrnnx.operator.conventions import OUTPUTS
 from pyrnnx.testing.models.alone import OLDEST_OPSET, AloneModel, write_alone
@@ -139,14 +138,10 @@ class ModelCheck:
     calls: tuple[str, ...] = ()
 
     @property
-    def wrong_layers(self) -> list[LayerCheck]:
-        """Layers in which pyrnnx differs from the oracle."""
-        return [check for check in self.layers if check.judged and not check.judged[OWN].right]
-
-    @property
     def failed(self) -> bool:
         """True if a runtime crashed or does not agree with pyrnnx, or pyrnnx differs from the oracle."""
-        return bool(self.wrong_layers) or any(check.failed for check in self.runtimes)
+        is_own_wrong = any(check.judged and not check.judged[OWN].right for check in self.layers)
+        return is_own_wrong or any(check.failed for check in self.runtimes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values, except that numbers may be NaN or infinite."""
@@ -227,50 +222,44 @@ def check_model(
     """
     runtimes = _runtimes(against)
     rule = LONG if atol is None and rtol is None else Rule(atol or 0.0, rtol or 0.0)
-    model = read_model_or_layer(path)
-    progress(f"{OWN}: {Path(path).name}")
+    model, path = read_model_or_layer(path), Path(path)
+    what, name, suffix = label(model), printable(path.name), path.suffix.lower()
+    progress(f"{OWN}: {path.name}")
     with tempfile.TemporaryDirectory(prefix="pyrnnx-") as folder:
-        if isinstance(model, Model):
-            whole: AloneModel | None = None
-            tries = try_calls(model, inputs, seed, dims or {}, "check")
-            calls = list(tries)
-            arrays, words = calls[0].inputs, tries.calls
-            limits = () if rule is LONG else (rule.atol, rule.rtol)
-            reasons = [*tries.reasons, *unvaried(tries.spreads, *limits)]
-            runs = layer_runs(model, arrays)
-        elif dims:
-            raise ArgumentError(f"check: dims is set for {model.label}, a single layer; expected a whole model")
-        else:
-            runs = [single_run(model, inputs, seed)]
-            whole = write_alone(runs[0], Path(folder, "layer.xml"), static=True)
-            arrays, expected = dict(whole.inputs), dict(runs[0].outputs or {})
-            calls, words = [Call(arrays, expected)], [in_words(arrays)]
-            lengths = (runs[0].arrays or {})["sequence_lens"]
-            reasons = list(undecided([expected], lengths)) if "X" not in (inputs or {}) else []
-        alone = _alone_models(model, runs, Path(path).suffix.lower(), Path(folder)) if whole is None else {0: whole}
+        reasons: list[str] = []
+        is_layer = not isinstance(model, Model)
+        if is_layer:  # it becomes a model, which runs with fixed shapes
+            if dims:
+                raise ArgumentError(f"check: dims is set for {model.label}, a single layer; expected a whole model")
+            run, path = single_run(model, inputs, seed), Path(folder, "layer.xml")
+            if "X" not in (inputs or {}) and run.outputs and run.arrays:
+                reasons += undecided([run.outputs], run.arrays["sequence_lens"])
+            inputs = write_alone(run, path, static=True).inputs
+            model = load(path)
+        tries = try_calls(model, inputs, seed, dims or {}, "check")
+        calls = list(tries)
+        limits = () if rule is LONG else (rule.atol, rule.rtol)
+        reasons += [*tries.reasons, *unvaried(tries.spreads, *limits)]
+        runs = layer_runs(model, calls[0].inputs)
+        shapes = {key: np.shape(array) for key, array in calls[0].inputs.items()}
+        is_static = is_layer or all(isinstance(size, int) for info in model.inputs for size in info.shape or (None,))
+        alone = _alone_models(model, runs, suffix, Path(folder), is_static)
         ran: dict[str, tuple[list[Execution], dict[int, Execution]]] = {}
-        name = printable(Path(path).name)
         for runtime in runtimes:
-            progress(f"{runtime.name}: {Path(path).name}")
-            cases = [(ModelCase(name, Path(path).absolute()), call.inputs) for call in calls] if whole is None else []
-            executions = run_models(
-                runtime, [*cases, *((model.case, model.inputs) for model in alone.values())], timeout
-            )
-            of_alone = dict(zip(alone, executions[len(cases) :], strict=True))
-            ran[runtime.name] = executions[: len(calls)], of_alone
-        layers = tuple(_layer_check(run, place, alone, ran, rule) for place, run in enumerate(runs))
+            progress(f"{runtime.name}: {name}")
+            cases = [(ModelCase(name, path.absolute(), shapes if is_layer else None), call.inputs) for call in calls]
+            executions = run_models(runtime, [*cases, *((one.case, one.inputs) for one in alone.values())], timeout)
+            ran[runtime.name] = executions[: len(calls)], dict(zip(alone, executions[len(calls) :], strict=True))
+    layers = tuple(_layer_check(run, place, alone, ran, rule) for place, run in enumerate(runs))
     checks = []
     for runtime in runtimes:
         of_calls = []
         for call, execution in zip(calls, ran[runtime.name][0], strict=True):
-            outputs = execution.outputs if whole is None else tuple(whole.canonical(execution.outputs).values())
-            named = dict(zip(call.outputs, outputs, strict=False))
-            of_calls.append(_status(execution) or _judged(named, call.outputs, rule))
+            outputs = dict(zip(call.outputs, execution.outputs, strict=False))
+            of_calls.append(_status(execution) or _judged(outputs, call.outputs, rule))
         judged = _joined(of_calls, reasons)
-        verdict = _verdict(runtime.name, judged, layers)
-        checks.append(RuntimeCheck(runtime.name, runtime.version(), judged, verdict))
-    shapes = {name: np.shape(array) for name, array in arrays.items()}
-    return ModelCheck(label(model), shapes, tuple(checks), layers, tuple(words))
+        checks.append(RuntimeCheck(runtime.name, runtime.version(), judged, _verdict(runtime.name, judged, layers)))
+    return ModelCheck(what, shapes, tuple(checks), layers, tuple(tries.calls))
 
 
 def _runtimes(against: Sequence[str] | None) -> list[ModelRuntime]:
@@ -284,9 +273,10 @@ def _runtimes(against: Sequence[str] | None) -> list[ModelRuntime]:
     return [MODEL_RUNTIMES[name] for name in dict.fromkeys(against)]
 
 
-def _alone_models(model: Any, runs: Sequence[LayerRun], suffix: str, folder: Path) -> dict[int, AloneModel]:
+def _alone_models(
+    model: Any, runs: Sequence[LayerRun], suffix: str, folder: Path, is_static: bool
+) -> dict[int, AloneModel]:
     """Write the layers that the oracle can judge as models, by place; with fixed shapes if the model has them."""
-    static = all(isinstance(size, int) for info in model.inputs for size in info.shape or (None,))
     opset, nodes = DEFAULT_OPSET, dict[str, "NodeProto"]()
     if suffix == ".onnx":
         nodes = _nodes(model)
@@ -297,7 +287,7 @@ def _alone_models(model: Any, runs: Sequence[LayerRun], suffix: str, folder: Pat
         if run.expected:
             target, node = folder / f"{place}{suffix}", nodes.get(run.name)
             with suppress(PyrnnxError):  # IR cannot express the layer, though it could the whole model
-                models[place] = write_alone(run, target, static=static, opset=opset, node=node)
+                models[place] = write_alone(run, target, static=is_static, opset=opset, node=node)
     return models
 
 

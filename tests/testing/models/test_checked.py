@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,13 @@ import onnx
 import pytest
 import quantized_models
 from hidden_layers import loop, scan, unrolled
+from layers import random_layer
 from onnx_models import branches
 from rows import each_row, few_rows
 from two_layers import two_layers
 
-from pyrnnx import ArgumentError, load
-from pyrnnx.comparison.agreement import LONG, Rule
-from pyrnnx.frontends.openvino import write_model
+from pyrnnx import OPENVINO_SEQUENCE, ArgumentError, Direction, RecurrentOp, load
+from pyrnnx.frontends.openvino import write_layer, write_model
 from pyrnnx.testing.models import Judged, LayerCheck, check_model, checked
 from pyrnnx.testing.models import layer_runs as layer_runs_module
 from pyrnnx.testing.models.layer_runs import layer_runs
@@ -93,6 +92,19 @@ def test_an_ir(tmp_path: Path) -> None:
     found = check_model(tmp_path / "model.xml")
     assert [one.verdict for one in found.runtimes] == ["agrees", "agrees"]
     assert all(one.right for layer in found.layers for one in layer.judged.values())
+
+
+@pytest.mark.e2e
+def test_a_layer(tmp_path: Path) -> None:
+    layer = random_layer(RecurrentOp("LSTM", 5, Direction.BIDIRECTIONAL), 4, convention=OPENVINO_SEQUENCE)
+    (tmp_path / "layer.xml").write_text(write_layer(layer, id=1))
+    found = check_model(tmp_path / "layer.xml", inputs={"X": np.ones((3, 2, 4), "f4")})
+    assert found.model.startswith("LSTMSequence")
+    assert [one.verdict for one in found.runtimes] == ["agrees", "agrees"]
+    assert next(iter(found.input_shapes.values())) == (2, 3, 4)
+    assert all(one.right for layer in found.layers for one in layer.judged.values())
+    with pytest.raises(ArgumentError, match=r"check: dims is set for .*, a single layer; expected a whole model"):
+        check_model(tmp_path / "layer.xml", dims={"T": 3})
 
 
 def test_given_inputs(tmp_path: Path) -> None:
@@ -170,18 +182,3 @@ def test_verdicts(name: str) -> None:
     judged, pairs, expected = VERDICTS[name]
     layers = [LayerCheck(str(place), "", {"pyrnnx": ours, "it": theirs}) for place, (ours, theirs) in enumerate(pairs)]
     assert checked._verdict("it", judged, layers) == expected
-
-
-def floats(values: list[Any]) -> Any:
-    return np.array(values, np.float32)
-
-
-def test_judged() -> None:
-    wanted = {"Y": floats([1, 2]), "n": np.array([3])}
-    assert checked._judged({"Y": floats([1, 2.0001]), "n": np.array([3])}, wanted, LONG).right
-    found = checked._judged({"Y": floats([1, 2]), "n": np.array([4])}, wanted, LONG)
-    assert (found.status, found.output, found.largest) == ("differs", "n", 1.0)
-    found = checked._judged({"Y": floats([[1, 2]])}, wanted, LONG)
-    assert (found.output, found.largest) == ("Y", math.inf)
-    assert checked._judged({"Y": floats([1, 2.4])}, {"Y": wanted["Y"]}, Rule(0.5)).right
-    assert not checked._judged({"Y": floats([1, 2.4])}, {"Y": wanted["Y"]}, Rule(0.0, 0.1)).right
