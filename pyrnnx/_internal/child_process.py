@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import IO, Any
 
 from pyrnnx.errors import printable, shortened
 
@@ -42,26 +42,14 @@ class DiedError(Exception):
         self.status = status
 
 
-class _Process(Protocol):
-    """The parts of `subprocess.Popen` that are used."""
-
-    pid: int
-    stdin: BinaryIO
-    stdout: BinaryIO
-    stderr: BinaryIO
-
-    def wait(self, timeout: float) -> int: ...
-    def kill(self) -> None: ...
-
-
 class Child:
     """A process that answers one message after another with `serve`.
 
     After a DiedError or TimeoutError, it is gone. The end of a `with` block ends it and the processes that it started.
     """
 
-    def __init__(self, process: _Process) -> None:
-        self._process = process
+    def __init__(self, process: Any) -> None:
+        self._process = process  # a `subprocess.Popen`, or a `_Fork`, which has the same methods
         self._status: int | None = None  # once it has ended
         self._tail = b""
         self._drain = threading.Thread(target=self._read_errors, daemon=True)
@@ -79,16 +67,9 @@ class Child:
         if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself again
             raise OSError("sys.executable is not a Python")
         command = [sys.executable, "-I", "-W", "ignore", "-c", _PROGRAM + program, json.dumps(sys.path, default=str)]
-        pipe = subprocess.PIPE
-        started = subprocess.Popen(
-            command,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            env={**os.environ, **(environment or {})},
-            start_new_session=True,
-        )
-        return cls(started)  # type: ignore[arg-type]
+        variables, pipe = {**os.environ, **(environment or {})}, subprocess.PIPE
+        started = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, start_new_session=True)
+        return cls(started)
 
     @classmethod
     def fork(cls, run: Callable[[], None]) -> Child:
@@ -196,7 +177,7 @@ class _Fork:
                 os._exit(1)
         for end in (stdin, stdout, stderr):
             os.close(end)
-        self.stdin: BinaryIO = os.fdopen(self_stdin, "wb")
+        self.stdin: IO[bytes] = os.fdopen(self_stdin, "wb")
         self.stdout, self.stderr = os.fdopen(self_stdout, "rb"), os.fdopen(self_stderr, "rb")
         self._status: int | None = None
 
@@ -230,7 +211,7 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
         _send(outbox, answer(message))
 
 
-def _messages(inbox: BinaryIO) -> Iterator[bytes]:
+def _messages(inbox: IO[bytes]) -> Iterator[bytes]:
     """Yield messages; if the caller dies or waits no longer, end this process and its children."""
     messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
 
@@ -270,14 +251,14 @@ def _reopen_streams(errors: int) -> None:
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="replace", closefd=False)
 
 
-def _send(pipe: BinaryIO, *parts: bytes) -> None:
+def _send(pipe: IO[bytes], *parts: bytes) -> None:
     pipe.write(sum(map(len, parts)).to_bytes(_HEADER, "little"))
     for part in parts:
         pipe.write(part)
     pipe.flush()
 
 
-def _receive(pipe: BinaryIO) -> bytes | None:
+def _receive(pipe: IO[bytes]) -> bytes | None:
     """Return the next message; None if the pipe has ended, or something else was written to it."""
     try:
         header = pipe.read(_HEADER)

@@ -51,21 +51,9 @@ def write_backend_test(
 ) -> Path:
     """Write the case as onnx.backend.test loads it: model.onnx, its tolerances in data.json, and a set of data.
 
-    Parameters
-    ----------
-    case : Case
-        Of an operator of ONNX.
-    folder : str or path
-        Made with what is above it, if it is not there. onnx's runner takes such whose names begin with "test_".
-    arrays : mapping of str to ndarray, optional
-        The inputs; by default those of `make_arrays`.
-    outputs : sequence of ndarray, optional
-        By default the oracle's, rounded to the case's dtype; none are written of an empty sequence.
-
-    Returns
-    -------
-    Path
-        The folder of the data, test_data_set_0: input_0.pb and so on by the inputs of the graph, then output_0.pb.
+    Inputs are by default those of `make_arrays`, outputs the oracle's, rounded to the case's dtype; `outputs=()` writes
+    none. Return the folder of the data, test_data_set_0: input_0.pb and so on by the inputs of the graph, then
+    output_0.pb.
     """
     arrays = make_arrays(case) if arrays is None else arrays
     if outputs is None:

@@ -16,7 +16,7 @@ Structure is drawn, and shrinks; numbers come from a seed, so that a failing exa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pyrnnx._internal.extras import needs
@@ -58,9 +58,8 @@ class _Drawn:
         return picked
 
 
-@st.composite
-def _activations(draw: st.DrawFn, /, operator: str, num_directions: int) -> dict[str, Any]:
-    return choose_activations(_Drawn(draw), operator, num_directions)
+def _composed(choose: Callable[[_Drawn], _T]) -> st.SearchStrategy[_T]:
+    return st.composite(lambda draw: choose(_Drawn(draw)))()
 
 
 def activations(operator: str, num_directions: int = 1) -> st.SearchStrategy[dict[str, Any]]:
@@ -73,12 +72,7 @@ def activations(operator: str, num_directions: int = 1) -> st.SearchStrategy[dic
     """
     if operator not in OPERATORS:
         raise ArgumentError(f"activations: operator is {shown(operator)}; expected one of {', '.join(OPERATORS)}")
-    return _activations(operator, num_directions)
-
-
-@st.composite
-def _cases(draw: st.DrawFn, /, operator: str, **limits: Any) -> Case:
-    return choose_case(_Drawn(draw), operator, **limits)
+    return _composed(lambda choices: choose_activations(choices, operator, num_directions))
 
 
 def cases(
@@ -119,13 +113,11 @@ def cases(
     """
     if operator not in INPUTS:
         raise ArgumentError(f"cases: operator is {shown(operator)}; expected one of {', '.join(INPUTS)}")
-    return _cases(operator, opsets=opsets, dtypes=dtypes, smallest=smallest, layouts=layouts, nan=nan)
+    limits: dict[str, Any] = {"opsets": opsets, "dtypes": dtypes, "smallest": smallest, "layouts": layouts, "nan": nan}
+    return _composed(lambda choices: choose_case(choices, operator, **limits))
 
 
 def cases_with_arrays(operator: str, **limits: Any) -> st.SearchStrategy[tuple[Case, dict[str, Array]]]:
     """Pairs of a case and its arrays, none of whose results hangs on rounding; arguments as of `cases`."""
-
-    def of(case: Case) -> tuple[Case, dict[str, Array]]:
-        return case, make_arrays(case)
-
-    return cases(operator, **limits).filter(lambda case: not hangs_on_rounding(case)).map(of)
+    allowed = cases(operator, **limits).filter(lambda case: not hangs_on_rounding(case))
+    return allowed.map(lambda case: (case, make_arrays(case)))
