@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kinds import kinds
 from rows import each_row
 
+import pyrnnx
 from pyrnnx import ArgumentError, reference
 from pyrnnx.frontends.onnx.schemas import SCHEMAS, schema
 from pyrnnx.frontends.openvino import OPERATIONS
 from pyrnnx.testing import cases as kit
 from pyrnnx.testing.cases import CASES, FEATURES, NAMED, OPENVINO_CASES, Case, expected_outputs, make_arrays
+from pyrnnx.testing.ir_models import make_ir
 from pyrnnx.testing.numbers import DTYPES, assert_close, tolerance_of
 
 OPERATORS = (*kit.OPERATORS, *kit.OPERATIONS)
@@ -128,12 +131,6 @@ def test_every_attribute_dtype_and_boundary_has_a_case(operator: str) -> None:
 # Texts of the cases
 
 
-def test_names_differ() -> None:
-    assert len(NAMED) == len(CASES) + len(OPENVINO_CASES)
-    assert {case.family for case in CASES} == {"ONNX"}
-    assert {case.family for case in OPENVINO_CASES} == {"OpenVINO"}
-
-
 @each_operator
 def test_cases_say_what_they_are(operator: str) -> None:
     for case in of(operator):
@@ -169,6 +166,15 @@ def test_oracle_gives_numbers_of_the_shapes(operator: str) -> None:
         assert all(array.shape == shapes[name] for name, array in arrays.items()), case.name
         assert [y.shape for y in outputs] == [shapes[name] for name in kit.OUTPUTS[operator]]
         assert all(np.isfinite(y).all() for y in outputs) == (case.nan != "row"), case.name
+
+
+@each_row("case", [*kinds(OPENVINO_CASES), replace(NAMED["GRUSequence-5-clip"], name="<&\"'>")])
+def test_cases_of_openvino_are_irs(case: Case) -> None:
+    arrays = make_arrays(case)
+    model = pyrnnx.load(make_ir(case, arrays).encode())
+    assert [info.name for info in model.inputs] == [*case.given]
+    outputs = [np.asarray(output) for output in model(arrays).values()]
+    assert_close(outputs, expected_outputs(case, arrays), tolerance_of(case.dtype))
 
 
 # Arrays

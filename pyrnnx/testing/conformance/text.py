@@ -13,6 +13,7 @@ from pyrnnx.testing.conformance.report import Report, Suite
 
 _LETTERS = {"wrong": "w", "refused": "r", "crashed": "c", "timed out": "t", "not expressible": "n"}
 _LEGEND = "A number without a letter: right; w: wrong, r: refused, c: crashed, t: timed out, n: not expressible."
+_MOST_FAULTS = 30  # of a runtime; random cases may fail in a hundred ways
 
 
 def to_text(report: Report, *, width: int = 80) -> str:
@@ -37,7 +38,9 @@ def to_text(report: Report, *, width: int = 80) -> str:
             parts += ["\n\n".join(_tables(suite, width)), _filled(_LEGEND, width)]
         for name in report.runtimes:
             if faults := suite.faults_of(name):
-                parts.append("\n".join([f"{printable(name)}:", *(_fault(fault, width) for fault in faults)]))
+                lines = [f"{printable(name)}:", *(_fault(fault, width) for fault in faults[:_MOST_FAULTS])]
+                more = len(faults) - _MOST_FAULTS
+                parts.append("\n".join(lines + [f"  - and {more} more, which --json lists"] * (more > 0)))
     return "\n\n".join(parts)
 
 

@@ -28,7 +28,7 @@ from pyrnnx.testing.models.calls import try_calls
 from pyrnnx.testing.models.layer_runs import LayerRun, layer_runs, single_run
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes import Execution
-from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES, ModelCase, ModelRuntime, run_models
+from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES, ModelCase, ModelPackage, run_models
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -262,7 +262,7 @@ def check_model(
     return ModelCheck(what, shapes, tuple(checks), layers, tuple(tries.calls))
 
 
-def _runtimes(against: Sequence[str] | None) -> list[ModelRuntime]:
+def _runtimes(against: Sequence[str] | None) -> list[ModelPackage]:
     if against is None:
         return [runtime for runtime in MODEL_RUNTIMES.values() if runtime.installed()]
     for name in against:

@@ -4,15 +4,8 @@ from pyrnnx.testing.runtimes.base import CrashedError, Outputs, PackageRuntime, 
 from pyrnnx.testing.runtimes.command import CommandRuntime
 from pyrnnx.testing.runtimes.execution import Execution, Status, execute
 from pyrnnx.testing.runtimes.function import FunctionRuntime
-from pyrnnx.testing.runtimes.packages import (
-    OnnxEvaluator,
-    OnnxRuntime,
-    OpenCV,
-    OpenVINO,
-    PyrnnxFunctions,
-    PyrnnxModels,
-    Tract,
-)
+from pyrnnx.testing.runtimes.models import OnnxRuntime, OpenVINO, PyrnnxModels
+from pyrnnx.testing.runtimes.packages import OnnxEvaluator, OpenCV, PyrnnxFunctions, Tract
 from pyrnnx.testing.runtimes.torch_layers import PyTorch
 
 RUNTIMES: dict[str, Runtime] = {

@@ -1,4 +1,4 @@
-"""Runs of whole models in pyrnnx, ONNX Runtime and OpenVINO, in a process that may die or hang."""
+"""Runtimes of whole models: pyrnnx, ONNX Runtime and OpenVINO."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from pyrnnx.testing.cases import Case
+from pyrnnx.testing.ir_models import make_ir
 from pyrnnx.testing.numbers import Array, numpy_dtype
 from pyrnnx.testing.runtimes.base import Outputs, PackageRuntime
 from pyrnnx.testing.runtimes.execution import Execution, execute
 
+Shapes = Mapping[str, tuple[int, ...]]
 Run = Callable[[Mapping[str, Array]], dict[str, Array]]
 FATAL = 4  # log severity: errors raise, and warnings are about shapes that files declare wrongly
 
@@ -41,7 +44,7 @@ def onnxruntime_run(source: Path | bytes, threads: int) -> Run:
     return lambda inputs: dict(zip(names, session.run(None, dict(inputs)), strict=True))
 
 
-def openvino_run(source: Path | bytes, threads: int, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Run:
+def openvino_run(source: Path | bytes, threads: int, shapes: Shapes | None = None) -> Run:
     """Return a call of the CPU plugin in float32; results are valid until the next call.
 
     `shapes` sets input shapes by name; the plugin ignores sequence lengths if X is dynamic. Inputs that the plugin
@@ -101,61 +104,79 @@ MODEL_RUNS: Mapping[str, Callable[[Path | bytes, int], Run]] = {
 
 @dataclass(frozen=True, eq=False)
 class ModelCase:
-    """A file, as `execute` hands it to a `ModelRuntime` with the inputs of one call by name.
+    """A file, as `execute` hands it to a `ModelPackage` with the inputs of one call by name.
 
-    Attributes
-    ----------
-    name : str
-    path : Path
-    shapes : mapping, optional
-        Of inputs that are dynamic in the file, and are not to be.
+    `shapes` are those of inputs that are dynamic in the file, and are not to be.
     """
 
     name: str
     path: Path
-    shapes: Mapping[str, tuple[int, ...]] | None = None
+    shapes: Shapes | None = None
+    family = "file"
 
 
-class ModelRuntime(PackageRuntime):
-    """One of `MODEL_RUNS`, on one thread, for `ModelCase`s."""
+class ModelPackage(PackageRuntime):
+    """A package that runs models on one thread: files, or a case as a model whose inputs are all its arrays."""
+
+    families: ClassVar[tuple[str, ...]] = ("ONNX",)
 
     def supports(self, case: Any) -> bool:
-        return True
+        return case.family in self.families
 
     def load(self) -> None:
         importlib.import_module(self.package)
+        importlib.import_module("pyrnnx.testing.onnx_models")
+
+    def model(self, case: Case, arrays: Mapping[str, Array]) -> bytes:
+        """Return an ONNX model of one node, or of an OpenVINO operation an IR of one layer."""
+        if case.family == "OpenVINO":
+            return make_ir(case, arrays).encode()
+        from pyrnnx.testing.onnx_models import make_model
+
+        return make_model(case, arrays).SerializeToString()
 
     def run(self, case: Any, arrays: Mapping[str, Array]) -> Outputs:
-        return tuple(np.array(array) for array in self._opened(case)(arrays).values())
+        is_file = isinstance(case, ModelCase)
+        run = self.open(case.path, case.shapes) if is_file else self.open(self.model(case, arrays))
+        return tuple(np.array(array) for array in run(arrays).values())
 
-    def _opened(self, case: ModelCase) -> Run:
-        return MODEL_RUNS[self.package](case.path, 1)
-
-
-class OnnxRuntimeModels(ModelRuntime):
-    """ONNX Runtime; IRs as `to_onnx` writes them."""
-
-    name, package = "ONNX Runtime", "onnxruntime"
+    def open(self, source: Path | bytes, shapes: Shapes | None = None) -> Run:
+        """Return a call of a model; only OpenVINO needs shapes."""
+        return MODEL_RUNS[self.package](source, 1)
 
 
-class OpenVINOModels(ModelRuntime):
-    """OpenVINO's CPU plugin; ONNX models by its import."""
+class PyrnnxModels(ModelPackage):
+    """`pyrnnx.load`, as of any whole model."""
 
-    name, package = "OpenVINO", "openvino"
-
-    def _opened(self, case: ModelCase) -> Run:
-        return openvino_run(case.path, 1, case.shapes)
+    name, package, families = "pyrnnx.load", "pyrnnx", ("ONNX", "OpenVINO", "file")
 
 
-MODEL_RUNTIMES: Mapping[str, ModelRuntime] = {
-    runtime.package: runtime for runtime in (OnnxRuntimeModels(), OpenVINOModels())
-}
+class OnnxRuntime(ModelPackage):
+    """A session on the CPU; IRs as `to_onnx` writes them."""
+
+    name, package, families = "ONNX Runtime", "onnxruntime", ("ONNX", "file")
+
+
+class OpenVINO(ModelPackage):
+    """OpenVINO's CPU plugin: ONNX models by its import."""
+
+    name, package, families = "OpenVINO", "openvino", ("ONNX", "OpenVINO", "file")
+
+    def load(self) -> None:
+        super().load()
+        importlib.import_module("openvino").Core().get_property("CPU", "FULL_DEVICE_NAME")  # loads the plugin
+
+    def open(self, source: Path | bytes, shapes: Shapes | None = None) -> Run:
+        return openvino_run(source, 1, shapes)
+
+
+MODEL_RUNTIMES: Mapping[str, ModelPackage] = {runtime.package: runtime for runtime in (OnnxRuntime(), OpenVINO())}
 
 
 def run_models(
-    runtime: ModelRuntime, calls: Sequence[tuple[ModelCase, Mapping[str, Array]]], timeout: float
+    runtime: ModelPackage, calls: Sequence[tuple[ModelCase, Mapping[str, Array]]], timeout: float
 ) -> list[Execution]:
-    """Run each model on its arrays in a process that may die or hang, and yield each outcome.
+    """Run each model on its arrays in a process that may die or hang, and return each outcome.
 
     Raises
     ------

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from pyrnnx.testing.cases import OUTPUTS, Case
-from pyrnnx.testing.ir_models import make_ir
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes.base import Outputs, PackageRuntime
-from pyrnnx.testing.runtimes.models import MODEL_RUNS
+from pyrnnx.testing.runtimes.models import ModelPackage
 
 FUNCTIONS = {
     "RNNSequence": "rnn_sequence",
@@ -24,26 +23,6 @@ FUNCTIONS = {
     "GRUCell": "gru_cell",
     "LSTMCell": "lstm_cell",
 }
-
-
-class ModelPackage(PackageRuntime):
-    """A package that runs an ONNX model of one node, whose inputs are all arrays of the case, on one thread."""
-
-    def load(self) -> None:
-        importlib.import_module(self.package)
-        importlib.import_module("pyrnnx.testing.onnx_models")
-
-    def model(self, case: Case, arrays: Mapping[str, Array]) -> bytes:
-        """Return the model; of OpenVINO's operations an IR of one layer."""
-        if case.family == "OpenVINO":
-            return make_ir(case, arrays).encode()
-        from pyrnnx.testing.onnx_models import make_model
-
-        return make_model(case, arrays).SerializeToString()
-
-    def run(self, case: Case, arrays: Mapping[str, Array]) -> Outputs:
-        outputs = MODEL_RUNS[self.package](self.model(case, arrays), 1)(arrays)
-        return tuple(np.array(array) for array in outputs.values())
 
 
 class PyrnnxFunctions(PackageRuntime):
@@ -67,34 +46,6 @@ class PyrnnxFunctions(PackageRuntime):
         # only LSTMs have an older version; their functions take an opset
         first = {"opset": 1} if operation.startswith("LSTM") and version == "1" else {}
         return function(**arrays, **case.attributes, **first)
-
-
-class PyrnnxModels(ModelPackage):
-    """`pyrnnx.load`, as of any whole model."""
-
-    name, package = "pyrnnx.load", "pyrnnx"
-
-    def supports(self, case: Case) -> bool:
-        return True
-
-
-class OnnxRuntime(ModelPackage):
-    """A session on the CPU."""
-
-    name, package = "ONNX Runtime", "onnxruntime"
-
-
-class OpenVINO(ModelPackage):
-    """OpenVINO's CPU plugin: ONNX's operators by its import."""
-
-    name, package = "OpenVINO", "openvino"
-
-    def supports(self, case: Case) -> bool:
-        return True
-
-    def load(self) -> None:
-        super().load()
-        importlib.import_module("openvino").Core().get_property("CPU", "FULL_DEVICE_NAME")  # loads the plugin
 
 
 class OnnxEvaluator(ModelPackage):

@@ -110,6 +110,11 @@ def hostile() -> Report:
 def test_text() -> None:
     assert to_text(SMALL) == TEXT
     assert "\x1b" not in to_text(hostile())
+    cases = [replace(CASES[0], name=str(k), feature="", attributes={}, dtype=f"f{k}") for k in range(31)]
+    found = tuple(Verdict(case, "wrong") for case in cases)
+    faults = tuple(find_faults("theirs", [verdict])[0] for verdict in found)
+    many = Report({"theirs": ""}, (Suite("cases", {"theirs": found}, faults),), PLACE)
+    assert to_text(many).endswith("\n  - and 1 more, which --json lists")
 
 
 def test_json() -> None:
