@@ -56,9 +56,9 @@ def execute(
 ) -> Generator[Execution, None, None]:
     """Run cases in order, in a process that may die or hang without ending the run; it ends with the generator.
 
-    The runtime is pickled and loaded in a fresh interpreter. If that fails, because of a lambda, a closure, or a
-    definition in a script or notebook, it runs in a fork of this process. A fork has no other threads, so import a
-    library that uses threads inside the function.
+    The runtime is pickled and loaded in a fresh interpreter. A lambda, a closure, or a definition in a script or
+    notebook runs in a fork of this process instead. A fork has no other threads, so import a library that uses threads
+    inside the function.
 
     A case in which the process died is retried once in a new process, because an earlier case may have corrupted
     memory. Output of the runtime is dropped, except for the last line before a crash. Its temporary files are removed
@@ -116,9 +116,9 @@ class _Series:
         if not runtime.installed():
             self._failure = ("refused", f"{runtime.name} is not installed")
         try:
-            self._pickled: bytes | None = pickle.dumps(runtime, pickle.HIGHEST_PROTOCOL)
+            self._pickled = pickle.dumps(runtime, pickle.HIGHEST_PROTOCOL)
         except Exception:  # whatever the pickling of a user's object raises
-            self._pickled = None
+            self._pickled = b""
 
     def __enter__(self) -> _Series:
         return self
@@ -160,27 +160,19 @@ class _Series:
 
     def _load(self) -> tuple[Status, str] | None:
         """Start a worker that is ready for cases, or say why there will be none."""
+        # Another interpreter has no lambdas and closures, and nothing of the caller's script or notebook.
+        if not self._pickled or b"__main__" in self._pickled:
+            self._worker = Child.fork(lambda: worker.main_of_fork(self._runtime, self._scratch))
+        else:
+            program = "from pyrnnx.testing.runtimes.worker import main; main()"
+            self._worker = Child.start(program, {"TMPDIR": self._scratch})
         try:
-            self._worker = self._started()
-            word, detail = _asked(self._worker, self._pickled or b"", LOAD_TIMEOUT)
-            if word == worker.FOREIGN:
-                self._worker.close()
-                self._pickled = None
-                self._worker = self._started()
-                word, detail = _asked(self._worker, b"", LOAD_TIMEOUT)
+            word, detail = _asked(self._worker, self._pickled, LOAD_TIMEOUT)
         except DiedError as error:
-            self._worker = None
             return "crashed", f"while it was loaded: {error}"
         except TimeoutError:
-            self._worker = None
             return "timed out", f"not loaded within {LOAD_TIMEOUT:g} s"
         return ("refused", f"it cannot be loaded: {detail}") if word == worker.FAILED else None
-
-    def _started(self) -> Child:
-        """Start a fresh interpreter, or a fork for a runtime that another process cannot unpickle."""
-        if self._pickled is None:
-            return Child.fork(lambda: worker.main_of_fork(self._runtime, self._scratch))
-        return Child.start("from pyrnnx.testing.runtimes.worker import main; main()", {"TMPDIR": self._scratch})
 
 
 def _asked(child: Child, message: bytes, timeout: float) -> Any:

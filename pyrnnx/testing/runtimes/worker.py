@@ -5,10 +5,8 @@ from __future__ import annotations
 import faulthandler
 import os
 import pickle
-import sys
 import tempfile
 import time
-import types
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,7 +19,7 @@ from pyrnnx.testing.cases import OUTPUTS, Case
 from pyrnnx.testing.runtimes.base import CrashedError, Outputs, RefusedError, Runtime
 
 # First word of each answer of a worker.
-READY, FOREIGN, FAILED = "ready", "foreign", "failed"  # to the runtime: it is loaded, cannot be unpickled, raised
+READY, FAILED = "ready", "failed"  # to the runtime
 RAN, REFUSED, CRASHED = "ran", "refused", "crashed"  # to a case
 
 LONGEST = 500  # characters of what an error says
@@ -29,8 +27,6 @@ LONGEST = 500  # characters of what an error says
 
 def main() -> None:
     """Run a new interpreter, which unpickles the runtime."""
-    # Classes and functions of the caller's script cannot be imported here; the caller forks itself for them.
-    sys.modules["__main__"] = types.ModuleType("__main__")
     _run_worker(pickle.loads)
 
 
@@ -47,26 +43,20 @@ def _run_worker(runtime_of: Callable[[bytes], Runtime]) -> None:
     loaded: list[Runtime] = []
 
     def answer(message: bytes) -> bytes:
-        if not loaded:
-            words, runtime = _load(runtime_of, message)
-            loaded.extend([runtime] if runtime else [])
-        else:
+        words: tuple[Any, ...]
+        if loaded:
             words = _run(loaded[0], *pickle.loads(message))
+        else:
+            try:
+                runtime = runtime_of(message)
+                runtime.load()
+                loaded.append(runtime)
+                words = READY, ""
+            except BaseException as error:
+                words = FAILED, line_of(error)
         return pickle.dumps(words, pickle.HIGHEST_PROTOCOL)
 
     serve(answer)
-
-
-def _load(runtime_of: Callable[[bytes], Runtime], message: bytes) -> tuple[tuple[Any, ...], Runtime | None]:
-    try:
-        runtime = runtime_of(message)
-    except Exception as error:
-        return (FOREIGN, line_of(error)), None
-    try:
-        runtime.load()
-    except BaseException as error:
-        return (FAILED, line_of(error)), None
-    return (READY, ""), runtime
 
 
 def _run(runtime: Runtime, case: Case, arrays: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import subprocess
-import sys
 import unittest
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import command
 import numpy as np
 import onnx
 import onnx.backend.test.runner
@@ -21,7 +19,7 @@ import pytest
 from onnx.backend.test.loader import load_model_tests
 from rows import each_row
 
-import pyrnnx.cli
+import pyrnnx
 from pyrnnx.frontends.onnx import backend
 from pyrnnx.testing.cases import CASES as CASES_OF_ONNX
 from pyrnnx.testing.cases import random_cases
@@ -32,21 +30,7 @@ CASES, FEW = ("--cases", "random:1:20"), ("--cases", "random:1:6")
 
 
 def here(*arguments: str, cwd: Path | str = TESTS) -> subprocess.CompletedProcess[str]:
-    """Run the command in this process."""
-    streams, before = (io.StringIO(), io.StringIO()), Path.cwd()
-    os.chdir(cwd)
-    try:
-        with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
-            status = pyrnnx.cli.main(["conformance", *arguments])
-    finally:
-        os.chdir(before)
-    return subprocess.CompletedProcess(arguments, status, *(stream.getvalue() for stream in streams))
-
-
-def command(*arguments: str, cwd: Path | str = TESTS, **keywords: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own."""
-    words = [sys.executable, "-m", "pyrnnx", "conformance", *arguments]
-    return subprocess.run(words, cwd=cwd, capture_output=True, encoding="utf-8", check=False, timeout=300, **keywords)
+    return command.pyrnnx("conformance", *arguments, cwd=cwd)
 
 
 def test_right(tmp_path: Path) -> None:
@@ -160,8 +144,8 @@ def test_a_report_that_cannot_be_written_is_printed(tmp_path: Path) -> None:
     import resource
 
     (tmp_path / "r.json").write_text("before", encoding="utf-8")
-    done = command(
-        *("pyrnnx", "--cases", "random:1:2", "--timeout", "1e7", "--json", str(tmp_path / "r.json")),
+    done = command.process(
+        *("conformance", "pyrnnx", "--cases", "random:1:2", "--timeout", "1e7", "--json", str(tmp_path / "r.json")),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)),
     )
     assert done.returncode == 2
