@@ -100,7 +100,7 @@ class Suite:
             },
             "faults": {name: [fault.to_dict() for fault in self.faults_of(name)] for name in self.verdicts},
             "verdicts": [
-                _case_to_dict(case)
+                case_to_dict(case)
                 | {"verdicts": {name: self.verdicts[name][place].to_dict() for name in self.verdicts}}
                 for place, case in enumerate(self.cases)
             ],
@@ -147,7 +147,7 @@ class Report:
         }
 
 
-def _case_to_dict(case: Case) -> dict[str, Any]:
+def case_to_dict(case: Case) -> dict[str, Any]:
     """Return name, operator, sizes, opset, dtype and all other fields that are set, as JSON values."""
     defaults = {field.name: field.default for field in dataclasses.fields(case)}
     values = {name: getattr(case, name) for name in defaults}

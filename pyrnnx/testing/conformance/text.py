@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import Any
 
 from pyrnnx.errors import printable
 from pyrnnx.testing.cases import Case
 from pyrnnx.testing.conformance.faults import Fault
-from pyrnnx.testing.conformance.report import Report, Suite
+from pyrnnx.testing.conformance.report import Report, Suite, case_to_dict
 
 _LETTERS = {"wrong": "w", "refused": "r", "crashed": "c", "timed out": "t", "not expressible": "n"}
 _LEGEND = "A number without a letter: right; w: wrong, r: refused, c: crashed, t: timed out, n: not expressible."
+_TEXTS = ("name", "operator", "feature", "tells", "source")  # fields of a case that are shown elsewhere
 _MOST_FAULTS = 30  # of a runtime; random cases may fail in a hundred ways
 
 
@@ -90,20 +90,9 @@ def _fault(fault: Fault, width: int) -> str:
 
 
 def _describe(case: Case) -> str:
-    """Describe a case in one line, such as "LSTM, opset 22, T=4 N=3 I=3 H=5, clip=0.25, with B"."""
-    sizes = " ".join(f"{name}={getattr(case, name)}" for name in "TNIH")
-    parts = [case.operator, *([f"opset {case.opset}"] if case.family == "ONNX" else []), sizes]
-    parts += [case.dtype] if case.dtype != "float32" else []
-    parts += [f"{name}={_short_value(value)}" for name, value in case.attributes.items()]
-    parts += [f"with {', '.join(case.inputs)}"] if case.inputs else []
-    parts += [f"sequence_lens={list(case.lens)}"] if case.lens is not None else []
-    parts += [f"X scaled by {case.scale:g}"] if case.scale != 1.0 else []
-    parts += [f"NaN in X: {case.nan}"] if case.nan else []
-    return ", ".join(parts)
-
-
-def _short_value(value: Any) -> str:
-    return f"[{', '.join(map(str, value))}]" if isinstance(value, (list, tuple)) else str(value)
+    """Describe a case in one line, such as "T=4, N=3, I=3, H=5, opset=22, dtype=float32, attributes={'clip': 0.25}"."""
+    fields = case_to_dict(case)
+    return ", ".join(f"{name}={value}" for name, value in fields.items() if name not in _TEXTS)
 
 
 def _filled(text: str, width: int, indent: str = "", further: str = "") -> str:

@@ -77,24 +77,24 @@ out, n: not expressible.
 
 theirs:
   - wrong, GRU: clip
-    case GRU-only-clip (GRU, opset 22, T=4 N=3 I=3 H=5, clip=0.125,
-      hidden_size=5)
+    case GRU-only-clip (attributes={'clip': 0.125, 'hidden_size': 5}, T=4, N=3,
+      I=3, H=5, opset=22, dtype=float32)
     Fails if clip is ignored, or applied to Y.
     Y: largest difference 0.25
   - wrong, LSTM: clip
-    case LSTM-only-clip (LSTM, opset 22, T=4 N=3 I=3 H=5, clip=0.125,
-      hidden_size=5)
+    case LSTM-only-clip (attributes={'clip': 0.125, 'hidden_size': 5}, T=4, N=3,
+      I=3, H=5, opset=22, dtype=float32)
     Fails if clip is ignored, or applied to Y.
     Y: largest difference 0.25
   - crashed, LSTM: sequence_lens
-    case LSTM-only-lens (LSTM, opset 22, T=4 N=3 I=3 H=5, hidden_size=5,
-      sequence_lens=[2, 4, 1])
+    case LSTM-only-lens (attributes={'hidden_size': 5}, lens=[2, 4, 1], T=4,
+      N=3, I=3, H=5, opset=22, dtype=float32)
     Fails if sequence_lens is ignored, Y is not zero beyond a row's length, or
       Y_h is not of its last step.
     Y: largest difference 0.25
   - timed out, RNN: sequence_lens
-    case RNN-only-lens (RNN, opset 22, T=4 N=3 I=3 H=5, hidden_size=5,
-      sequence_lens=[2, 4, 1])
+    case RNN-only-lens (attributes={'hidden_size': 5}, lens=[2, 4, 1], T=4, N=3,
+      I=3, H=5, opset=22, dtype=float32)
     Fails if sequence_lens is ignored, Y is not zero beyond a row's length, or
       Y_h is not of its last step.
     Y: largest difference 0.25"""
