@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -148,19 +147,9 @@ class Report:
 
 
 def case_to_dict(case: Case) -> dict[str, Any]:
-    """Return name, operator, sizes, opset, dtype and all other fields that are set, as JSON values."""
-    defaults = {field.name: field.default for field in dataclasses.fields(case)}
-    values = {name: getattr(case, name) for name in defaults}
-    changed = {name: value for name, value in values.items() if name in _ALWAYS or value != defaults[name]}
-    return {name: _json_value(value) for name, value in changed.items() if value != {}}
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _json_value(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    """Return name, operator, sizes, opset, dtype and all other fields that are set."""
+    values = {field.name: (getattr(case, field.name), field.default) for field in dataclasses.fields(case)}
+    return {name: value for name, (value, default) in values.items() if name in _ALWAYS or value not in (default, {})}
 
 
 def run_suites(runtimes: Sequence[Runtime], spec: str = "named", **options: Any) -> tuple[Suite, ...]:

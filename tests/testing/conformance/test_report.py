@@ -87,13 +87,13 @@ theirs:
     Fails if clip is ignored, or applied to Y.
     Y: largest difference 0.25
   - crashed, LSTM: sequence_lens
-    case LSTM-only-lens (attributes={'hidden_size': 5}, lens=[2, 4, 1], T=4,
+    case LSTM-only-lens (attributes={'hidden_size': 5}, lens=(2, 4, 1), T=4,
       N=3, I=3, H=5, opset=22, dtype=float32)
     Fails if sequence_lens is ignored, Y is not zero beyond a row's length, or
       Y_h is not of its last step.
     Y: largest difference 0.25
   - timed out, RNN: sequence_lens
-    case RNN-only-lens (attributes={'hidden_size': 5}, lens=[2, 4, 1], T=4, N=3,
+    case RNN-only-lens (attributes={'hidden_size': 5}, lens=(2, 4, 1), T=4, N=3,
       I=3, H=5, opset=22, dtype=float32)
     Fails if sequence_lens is ignored, Y is not zero beyond a row's length, or
       Y_h is not of its last step.
@@ -118,7 +118,7 @@ def test_text() -> None:
 
 
 def test_json() -> None:
-    case = replace(CASES[0], attributes={"clip": float("inf"), "hidden_size": 5})
+    case = CASES[0]
     found = (Verdict(case, "wrong", "Y: too far", "Y", 0.5),)
     given = replace(SMALL, suites=(*SMALL.suites, Suite("own", {"theirs": found}, find_faults("theirs", found))))
     read: dict[str, Any] = json.loads(json.dumps(given.to_dict(), allow_nan=False))
@@ -129,7 +129,7 @@ def test_json() -> None:
     assert first["features"]["clip"]["theirs"]["wrong"] == 2
     assert [row["name"] for row in first["verdicts"]] == [case.name for case in CASES]
     assert first["verdicts"][0]["verdicts"]["ours"] == {"status": "right"}
-    assert second["verdicts"][0]["attributes"] == {"clip": "inf", "hidden_size": 5}
+    assert second["verdicts"][0]["attributes"] == {"clip": 0.125, "hidden_size": 5}
     assert second["verdicts"][0]["tells"] == case.tells
     (fault,) = second["faults"]["theirs"]
     assert (fault["status"], fault["difference"], fault["features"]) == ("wrong", 0.5, ["clip"])
