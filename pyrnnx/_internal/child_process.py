@@ -66,7 +66,8 @@ class Child:
         """
         if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself again
             raise OSError("sys.executable is not a Python")
-        command = [sys.executable, "-I", "-W", "ignore", "-c", _PROGRAM + program, json.dumps(sys.path, default=str)]
+        flags = ["-I", "-W", "ignore", *(["-B"] if sys.dont_write_bytecode else [])]
+        command = [sys.executable, *flags, "-c", _PROGRAM + program, json.dumps(sys.path, default=str)]
         variables, pipe = {**os.environ, **(environment or {})}, subprocess.PIPE
         started = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, start_new_session=True)
         return cls(started)
