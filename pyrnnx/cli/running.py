@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyrnnx._internal.dtypes import INTEGERS, AnyArray
-from pyrnnx.comparison.layers import prepared_call
-from pyrnnx.comparison.model_runs import try_alone
+from pyrnnx.comparison.calls import prepared_call
+from pyrnnx.comparison.models.runs import try_alone
 from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
 from pyrnnx.models.model import Model
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
@@ -56,7 +56,7 @@ def run_model(model: Model, given: Mapping[str, AnyArray], seed: int | None, dim
             f"or --input{hint} ({shortened(str(error).removeprefix(f'{model.label}: '))})"
         )
 
-    tries = try_alone(model, given, seed or 0, dims, "run", "--input", str if seed is None else words, optional=False)
+    tries = try_alone(model, given, seed or 0, dims, "run", "--input", str if seed is None else words)
     inputs, outputs = next(iter(tries))
     return Run(inputs, outputs, lambda: model(inputs))
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison.agreement import LONG, agreement
+from pyrnnx.comparison.calls import run_layer
 from pyrnnx.comparison.distances import largest
-from pyrnnx.comparison.layers import run_layer
-from pyrnnx.comparison.model_runs import Call, try_alone
 from pyrnnx.comparison.models import try_models
-from pyrnnx.comparison.tries import Tries, unvaried
+from pyrnnx.comparison.models.runs import Call, try_alone
+from pyrnnx.comparison.models.tries import Tries, unvaried
 from pyrnnx.errors import PyrnnxError
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import load

@@ -9,25 +9,29 @@ from typing import Any, TypeAlias, overload
 from pyrnnx._internal import scalars
 from pyrnnx.comparison import views  # noqa: F401  # sets how comparisons are shown
 from pyrnnx.comparison.aspects import Difference
+from pyrnnx.comparison.calls import label
 from pyrnnx.comparison.distances import Deviation
 from pyrnnx.comparison.inputs import INPUTS
-from pyrnnx.comparison.layers import Comparison, compare_layers, label
+from pyrnnx.comparison.layers import Comparison, compare_layers
 from pyrnnx.comparison.models import ModelComparison, compare_models
+from pyrnnx.comparison.models.stacks import StackModel
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import is_source, read_model_or_layer
 from pyrnnx.models.layers import AnyLayer, UnboundLayer
 from pyrnnx.models.model import Model
+from pyrnnx.stacks.stack import Stack
 
 __all__ = ["Comparison", "Deviation", "Difference", "ModelComparison", "compare"]
 
 Path: TypeAlias = str | os.PathLike[str]
+AnyModel: TypeAlias = Model | Stack
 
 
 @overload
 def compare(
-    a: Model,
-    b: Model,
+    a: AnyModel,
+    b: AnyModel,
     inputs: Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
@@ -37,7 +41,7 @@ def compare(
 @overload
 def compare(
     a: AnyLayer,
-    b: AnyLayer | Model | Path,
+    b: AnyLayer | AnyModel | Path,
     inputs: Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
@@ -46,7 +50,7 @@ def compare(
 ) -> Comparison: ...
 @overload
 def compare(
-    a: Model | Path,
+    a: AnyModel | Path,
     b: AnyLayer,
     inputs: Mapping[str, Any] | None = None,
     *,
@@ -56,8 +60,8 @@ def compare(
 ) -> Comparison: ...
 @overload
 def compare(
-    a: AnyLayer | Model | Path,
-    b: AnyLayer | Model | Path,
+    a: AnyLayer | AnyModel | Path,
+    b: AnyLayer | AnyModel | Path,
     inputs: Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
@@ -65,21 +69,21 @@ def compare(
     dims: Mapping[str, int] | None = None,
 ) -> Comparison | ModelComparison: ...
 def compare(
-    a: AnyLayer | Model | Path,
-    b: AnyLayer | Model | Path,
+    a: AnyLayer | AnyModel | Path,
+    b: AnyLayer | AnyModel | Path,
     inputs: Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
     intermediates: bool | None = None,
     dims: Mapping[str, int] | None = None,
 ) -> Comparison | ModelComparison:
-    """Compare two recurrent layers, or two whole models, of either front-end.
+    """Compare two recurrent layers, stacks or whole models, of either front-end.
 
     Parameters
     ----------
-    a, b : Layer, a layer from `read_layer`, a model, or the path of one
+    a, b : Layer, a layer from `read_layer`, Stack, a model, or the path of a file
         A path is what `load` takes. A layer without weights takes the other's, rearranged; if neither has any, both
-        take random ones. A model is compared with a layer by its only recurrent layer.
+        take random ones. A stack is compared as a model; a model is compared with a layer by its only recurrent layer.
     inputs : mapping, optional
         X [seq_length, batch_size, input_size], sequence_lens [batch_size], initial_h, initial_c [num_directions,
         batch_size, hidden_size]: canonical names and axes, whatever the layers' conventions; real numbers, converted to
@@ -123,7 +127,7 @@ def compare(
     if intermediates is not None and not isinstance(intermediates, bool):
         raise ArgumentError(f"compare: intermediates is {_what(intermediates)}; expected a bool, or None")
     sizes = _checked_dims(dims, inputs)
-    first, second = _opened("a", a), _opened("b", b)
+    first, second = (_opened(name, value) for name, value in (("a", a), ("b", b)))
     if isinstance(first, Model) and isinstance(second, Model):
         return compare_models(first, second, inputs, seed, intermediates, sizes)[0]
     return compare_layers(only_layer(first), only_layer(second), inputs, seed, sizes)
@@ -142,8 +146,12 @@ def _checked_dims(dims: Any, inputs: Any) -> dict[str, int]:
 def _opened(name: str, value: Any) -> AnyLayer | Model:
     if is_source(value):
         value = read_model_or_layer(value)
+    if isinstance(value, Stack):
+        return StackModel(value)
     if not isinstance(value, (Model, Layer, UnboundLayer)):
-        raise ArgumentError(f"compare: {name} is {_what(value)}; expected a layer, a model, or the path of one")
+        raise ArgumentError(
+            f"compare: {name} is {_what(value)}; expected a layer, a stack, a model, or the path of a file"
+        )
     return value
 
 
@@ -156,13 +164,7 @@ def _what(value: Any) -> str:
 
 
 def only_layer(source: AnyLayer | Model) -> AnyLayer:
-    """Return a layer unchanged, or the only recurrent layer of a model.
-
-    Raises
-    ------
-    ArgumentError
-        A model with several, or none.
-    """
+    """Return a layer unchanged, or the only recurrent layer of a model."""
     if not isinstance(source, Model):
         return source
     if len(source.layers) != 1:

@@ -59,13 +59,7 @@ def tolerance_of(atol: float | None, rtol: float | None) -> Tolerance:
 
 
 def read_tolerance(caller: str, name: str, value: Any) -> float:
-    """Return a tolerance that a caller passes as an argument.
-
-    Raises
-    ------
-    ArgumentError
-        The value is no finite number of 0 or above.
-    """
+    """Return a tolerance that a caller passes as an argument."""
     number = scalars.number(caller, name, value)
     if not (math.isfinite(number) and number >= 0):
         raise ArgumentError(f"{caller}: {name} is {shown(value)}; expected a finite number, 0 or above")
@@ -79,26 +73,15 @@ class Rule:
     Attributes
     ----------
     atol : float or None
-        None: `by_dtype`, times the largest finite magnitude of b if that is above 1. Errors carry over from step to
-        step, so small numbers have errors as large. `between` applies it to each element instead.
+        None: `by_dtype`.
     rtol : float
     by_dtype : mapping
-        The number for each dtype; other dtypes have 0.
+        The number for each dtype, absolute and relative; other dtypes have 0.
     """
 
     atol: float | None = None
     rtol: float = 0.0
     by_dtype: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
-
-    def tolerance(self, b: Any, *dtypes: str) -> Limits:
-        """Return the tolerance for an array b, or a sequence of arrays; the coarsest dtype decides, by default of b."""
-        arrays = [np.asarray(array) for array in (b if isinstance(b, (list, tuple)) else (b,))]
-        atol = self.atol
-        if atol is None:
-            names = dtypes or [array.dtype.name for array in arrays]
-            atol = max((self.by_dtype.get(name, 0.0) for name in names), default=0.0)
-            atol *= max(map(magnitude, arrays)) if atol else 0.0
-        return Limits(atol, self.rtol)
 
     def limits(self, *dtypes: str) -> Limits:
         """Return the tolerance of each element, by the coarsest of the dtypes."""
@@ -106,6 +89,15 @@ class Rule:
             return Limits(self.atol, self.rtol)
         number = max((self.by_dtype.get(name, 0.0) for name in dtypes), default=0.0)
         return Limits(number, max(number, self.rtol))
+
+    def tolerance(self, b: AnyArray, *dtypes: str) -> Limits:
+        """Return one tolerance of all elements: by dtype, times the largest finite magnitude of b if that is above 1.
+
+        Errors carry over from step to step, so small numbers have errors as large.
+        """
+        if self.atol is not None:
+            return Limits(self.atol, self.rtol)
+        return Limits(self.limits(*(dtypes or (b.dtype.name,))).atol * magnitude(b), self.rtol)
 
     def between(self, a: AnyArray, b: AnyArray) -> Limits:
         """Return the tolerance of each element of two arrays, by the coarser of their dtypes, as `compare` has it."""

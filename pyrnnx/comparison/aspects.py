@@ -35,32 +35,34 @@ def differing_conventions(
     a: Layer, b: Layer, convention_a: Convention, convention_b: Convention
 ) -> tuple[Difference, ...]:
     """Return differences of arrangement and dtype; a and b are in their original conventions."""
-    described = [_describe(a.op, convention_a), _describe(b.op, convention_b)]
-    if not any("P" in layer.weights for layer in (a, b)):  # the axes of P do not matter
-        described = [{name: words for name, words in aspects.items() if name != _PEEPHOLES} for aspects in described]
-    differences = _differences(*described)
-    for name in ("dtype", "weight_dtype"):
-        first, second = (str(getattr(layer, name)) for layer in (a, b))
-        if first != second:
-            differences += (Difference(name, first, second),)
-    return differences + _differing_constants(a, b)
+    described = []
+    for layer, convention in ((a, convention_a), (b, convention_b)):
+        aspects = _describe(layer.op, convention)
+        if not any("P" in layer.weights for layer in (a, b)):  # the axes of P do not matter
+            del aspects[_PEEPHOLES]
+        described.append(aspects | {name: str(getattr(layer, name)) for name in ("dtype", "weight_dtype")})
+    return _differences(*described) + _differing_constants(a, b)
 
 
 def differing_operators(a: RecurrentOp, b: RecurrentOp) -> tuple[Difference, ...]:
     """Return differences of what two operators compute."""
-    return _differences(_describe_op(a), _describe_op(b))
+    described = [
+        {
+            "activations": "; ".join(", ".join(map(str, functions)) for functions in op.activations),
+            **{name: str(getattr(op, name)) for name in ("clip", "linear_before_reset", "input_forget")},
+        }
+        for op in (a, b)
+    ]
+    return _differences(*described)
 
 
 def _differing_constants(a: Layer, b: Layer) -> tuple[Difference, ...]:
     """Compare what the layers take if a call leaves it out: the call that is compared leaves nothing out."""
-    first, second = constants = canonical_constants(a), canonical_constants(b)
-    names = [name for name in CALL_ARGUMENTS if name in first or name in second]
-    both = [name for name in names if name in first and name in second]
-    same = [name for name in both if np.array_equal(first[name], second[name])]
-    differing = [name for name in names if name not in same]
-    if not differing:
+    first, second = canonical_constants(a), canonical_constants(b)
+    names = [name for name in CALL_ARGUMENTS if not np.array_equal(first.get(name, ()), second.get(name, ()))]
+    if not names:
         return ()
-    texts = [", ".join(name for name in differing if name in held) or "none" for held in constants]
+    texts = [", ".join(name for name in names if name in held) or "none" for held in (first, second)]
     return (Difference("constants", texts[0], f"{texts[1]}, other values" if texts[0] == texts[1] else texts[1]),)
 
 
@@ -93,12 +95,3 @@ def _describe(op: RecurrentOp, convention: Convention) -> dict[str, str]:
 
 def _axes(axes: str) -> str:
     return f"[{', '.join(axes)}]"
-
-
-def _describe_op(op: RecurrentOp) -> dict[str, str]:
-    return {
-        "activations": "; ".join(", ".join(map(str, functions)) for functions in op.activations),
-        "clip": str(op.clip),
-        "linear_before_reset": str(op.linear_before_reset),
-        "input_forget": str(op.input_forget),
-    }

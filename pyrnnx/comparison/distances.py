@@ -27,26 +27,8 @@ _EXACT_INTEGERS = 2.0**53  # up to here float64 holds every integer
 _TEXT = "OSU"  # kinds of the dtypes of strings
 
 
-class WithNumbers:
-    """Dataclasses that are equal if their fields are, NaN and arrays with NaN included."""
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        return all(_equal(value, getattr(other, name)) for name, value in vars(self).items())
-
-    def __hash__(self) -> int:
-        values = [value for value in vars(self).values() if not isinstance(value, (np.ndarray, float))]
-        numbers = [value for value in vars(self).values() if isinstance(value, float) and not math.isnan(value)]
-        return hash((*values, *numbers))
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return np.array_equal(a, b, equal_nan=True) if isinstance(a, (np.ndarray, float)) else bool(a == b)
-
-
 @dataclass(frozen=True, eq=False)
-class Deviation(WithNumbers):
+class Deviation:
     """Difference between two values.
 
     Attributes
@@ -129,15 +111,6 @@ def element_distances(a: AnyArray, b: AnyArray) -> Distances:
     return distances
 
 
-def _numeric_distances(a: AnyArray, b: AnyArray) -> Distances | None:
-    """Return None for arrays that are not of numbers."""
-    wide_a, wide_b = _widened(a), _widened(b)
-    if wide_a is None or wide_b is None:
-        return None
-    is_exact = a.dtype.kind in "biu" and b.dtype.kind in "biu"
-    return Distances(np.abs(wide_b) * (not is_exact), _distances(a, b, wide_a, wide_b))
-
-
 def deviation(a: Any, b: Any, tolerances: Mapping[str, float] = LONG_TOLERANCES) -> Deviation | None:
     """Return how far two values of any kind are from each other; None if their kinds or shapes differ.
 
@@ -148,7 +121,9 @@ def deviation(a: Any, b: Any, tolerances: Mapping[str, float] = LONG_TOLERANCES)
     if a is None and b is None:
         return Deviation(math.nan)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return _of_sequences([deviation(*pair, tolerances) for pair in zip(a, b, strict=False)], len(a) == len(b))
+        parts = [deviation(*pair, tolerances) for pair in zip(a, b, strict=False)]
+        known = [part for part in parts if part is not None]
+        return joined(known) if len(known) == len(a) == len(b) else None
     arrays = isinstance(a, (np.ndarray, np.generic)) and isinstance(b, (np.ndarray, np.generic))
     return _of_arrays(a, b, tolerances) if arrays and a.shape == b.shape else None
 
@@ -169,21 +144,18 @@ def _of_arrays(a: AnyArray, b: AnyArray, tolerances: Mapping[str, float]) -> Dev
     distances = _numeric_distances(flat_a, flat_b)
     if distances is None:
         return None
+    most = float(distances.distance.max(initial=-1))
+    if most < 0:
+        return Deviation(math.nan)
     allowed = max(tolerances.get(array.dtype.name, 0.0) for array in (a, b))
-    return _summary(*distances, allowed)
+    deciding = np.zeros((2, 0)) if math.isinf(most) else _deciding(*distances)
+    return Deviation(most, deciding, apart=bool(distances.beyond(allowed, allowed).any()))
 
 
 def magnitude(array: AnyArray) -> float:
     """Return the largest finite magnitude of an array, at least 1."""
     wide = np.abs(array.astype(np.float64))
     return float(wide[np.isfinite(wide)].max(initial=1.0))
-
-
-def _of_sequences(parts: list[Deviation | None], same_length: bool) -> Deviation | None:
-    known = [part for part in parts if part is not None]
-    if not same_length or len(known) < len(parts):
-        return None
-    return joined(known)
 
 
 def _widened(array: AnyArray) -> AnyArray | None:
@@ -198,36 +170,28 @@ def _widened(array: AnyArray) -> AnyArray | None:
     return wide
 
 
-def _distances(a: AnyArray, b: AnyArray, wide_a: AnyArray, wide_b: AnyArray) -> AnyArray:
+def _numeric_distances(a: AnyArray, b: AnyArray) -> Distances | None:
+    """Return None for arrays that are not of numbers."""
+    wide_a, wide_b = _widened(a), _widened(b)
+    if wide_a is None or wide_b is None:
+        return None
     with np.errstate(invalid="ignore", over="ignore"):  # inf - inf; a distance beyond float64
         distance: AnyArray = np.asarray(np.abs(wide_a - wide_b))  # a scalar of arrays without axes
-    same = (wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))
-    distance[same] = 0
+    distance[(wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))] = 0
     distance[np.isnan(distance)] = math.inf  # a NaN in one of them only
-    if {a.dtype.kind, b.dtype.kind} <= set("biuf"):
+    kinds = {array.dtype.kind + str(array.dtype.itemsize) for array in (a, b)}
+    if kinds & {"i8", "u8"} and wide_a.dtype == wide_b.dtype:  # none is complex
         _correct_integers(a, b, wide_a, wide_b, distance)
-    return distance
+    is_exact = a.dtype.kind in "biu" and b.dtype.kind in "biu"
+    return Distances(np.abs(wide_b) * (not is_exact), distance)
 
 
 def _correct_integers(a: AnyArray, b: AnyArray, wide_a: AnyArray, wide_b: AnyArray, distance: AnyArray) -> None:
     """Set the exact distance of elements that float64 had to round."""
-    if not any(array.dtype.kind in "iu" and array.dtype.itemsize == 8 for array in (a, b)):
-        return
-    finite = np.isfinite(wide_a) & np.isfinite(wide_b)
-    rounded = finite & (np.maximum(np.abs(wide_a), np.abs(wide_b)) >= _EXACT_INTEGERS)
+    rounded = np.isfinite(wide_a) & np.isfinite(wide_b) & (np.maximum(abs(wide_a), abs(wide_b)) >= _EXACT_INTEGERS)
     exact_a, exact_b = (array if array.dtype.kind in "iu" else wide for array, wide in ((a, wide_a), (b, wide_b)))
     pairs = zip(exact_a[rounded].tolist(), exact_b[rounded].tolist(), strict=True)
     distance[rounded] = [float(abs(Fraction(x) - Fraction(y))) for x, y in pairs]
-
-
-def _summary(size: AnyArray, distance: AnyArray, allowed: float) -> Deviation:
-    if not distance.size:
-        return Deviation(math.nan)
-    most = float(distance.max())
-    if math.isinf(most):
-        return Deviation(most, apart=True)
-    apart = bool(Distances(size, distance).beyond(allowed, allowed).any())
-    return Deviation(most, _deciding(size, distance), "", apart)
 
 
 def _deciding(size: AnyArray, distance: AnyArray) -> AnyArray:

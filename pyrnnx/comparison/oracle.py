@@ -29,25 +29,14 @@ def cost(layer: Layer, arrays: Mapping[str, AnyArray]) -> int:
 
 
 def arguments(layer: Layer, arrays: Mapping[str, AnyArray]) -> Arguments:
-    """Return a layer and canonical arrays as arguments of the oracle.
-
-    Raises
-    ------
-    PyrnnxError
-        More steps than the oracle can run in some seconds.
-    """
+    """Return a layer and canonical arrays as arguments of the oracle."""
     op, source = layer.op, canonical_for(layer.convention)
     if cost(layer, arrays) > MOST_COST:
         T, N, _ = arrays["X"].shape
         raise PyrnnxError(f"The oracle was skipped: {T} steps of {N} rows take too long.")
     wide = {name: array.astype(np.float64) for name, array in layer.weights.items()}
-    return {
-        **convert_weights(op, wide, layer.convention, source),
-        **rounded(arrays, layer.dtype),
-        **_attributes(layer, range(op.num_directions)),
-        "direction": op.direction.value,
-        **({"coupled_gate": source.coupled_gate} if op.cell == "LSTM" else {}),
-    }
+    coupled = {"coupled_gate": source.coupled_gate} if op.cell == "LSTM" else {}
+    return {**convert_weights(op, wide, layer.convention, source), **_call(layer, arrays), **coupled}
 
 
 def outputs(layer: Layer, arguments: Arguments) -> dict[str, AnyArray]:
@@ -58,37 +47,28 @@ def outputs(layer: Layer, arguments: Arguments) -> dict[str, AnyArray]:
     return {name: in_range(array, layer.dtype) for name, array in zip(layer.output_names, results, strict=True)}
 
 
-def steps(layer: Layer, runs: list[Mapping[str, AnyArray]]) -> dict[str, AnyArray]:
-    """Return the values of each step by name, [S, D, N, H].
-
-    `runs` are X and sequence_lens of each direction, in the order in which it runs, and its states.
-
-    Raises
-    ------
-    UnsupportedError
-        Coupled gates that ONNX's equations cannot express.
-    """
+def steps(layer: Layer, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    """Return the values of each step by name, [T, D, N, H], by ONNX's equations; NaN beyond the length of a row."""
     from pyrnnx import reference
 
-    weights = canonical_weights(layer)
-    parts: list[Mapping[str, AnyArray]] = []
-    for d, arrays in enumerate(runs):
-        own = {name: array[d : d + 1] for name, array in weights.items()}
-        call: Arguments = {**own, **rounded(arrays, layer.dtype), **_attributes(layer, [d])}
-        parts.append(reference.run(layer.op.cell, **call, steps=True)[-1])
-    return {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
+    values: dict[str, AnyArray] = reference.run(
+        layer.op.cell, **canonical_weights(layer), **_call(layer, arrays), steps=True
+    )[-1]
+    return values
 
 
-def _attributes(layer: Layer, directions: range | list[int]) -> Arguments:
-    """Return the attributes of some directions of a layer, but for the direction itself."""
+def _call(layer: Layer, arrays: Mapping[str, AnyArray]) -> Arguments:
+    """Return the arrays and the attributes of a layer."""
     op = layer.op
-    functions = [function for d in directions for function in op.activations[d]]
-    attributes: Arguments = {**activations(functions), "clip": op.clip}
-    if op.cell == "GRU":
-        attributes["linear_before_reset"] = int(op.linear_before_reset)
-    if op.cell == "LSTM":
-        attributes["input_forget"] = int(op.input_forget)
-    return attributes
+    functions = [function for direction in op.activations for function in direction]
+    flags = {"GRU": ("linear_before_reset",), "LSTM": ("input_forget",)}.get(op.cell, ())
+    return {
+        **rounded(arrays, layer.dtype),
+        **activations(functions),
+        "clip": op.clip,
+        "direction": op.direction.value,
+        **{flag: int(getattr(op, flag)) for flag in flags},
+    }
 
 
 def activations(functions: Iterable[Activation]) -> Arguments:

@@ -1,23 +1,33 @@
-"""First element beyond a tolerance (step, row, unit), and the differences of each step."""
+"""Differences of outputs and gates by time step, and the first element beyond a tolerance."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.comparison import oracle
 from pyrnnx.comparison.agreement import TOLERANCE
-from pyrnnx.comparison.distances import WithNumbers, element_distances
+from pyrnnx.comparison.distances import element_distances
+from pyrnnx.comparison.weights import directions
+from pyrnnx.errors import PyrnnxError
+from pyrnnx.layers.layer import Layer
 
 MOST_PIXELS = 1024  # per image axis; beyond, a pixel shows the largest of several steps or units
+MOST_COST = 2**29  # of the oracle, as `oracle.cost` counts it: about half a second
+# The order in which a step computes them: what parts first in it is the cause of the rest.
+EQUATIONS: Mapping[str, tuple[str, ...]] = {
+    "RNN": ("i_in", "i", "H"),
+    "GRU": ("z_in", "z", "r_in", "r", "h_in", "h", "H"),
+    "LSTM": ("i_in", "i", "f_in", "f", "c_in", "c", "C", "o_in", "o", "H"),
+}
 
 
-@dataclass(frozen=True, eq=False)
-class Place(WithNumbers):
+@dataclass(frozen=True)
+class Place:
     """One number of an output of a layer, or of one of its gates, in both layers.
 
     Attributes
@@ -51,7 +61,7 @@ class Place(WithNumbers):
 
 
 @dataclass(frozen=True, eq=False)
-class Profile(WithNumbers):
+class Profile:
     """Differences of two arrays over time.
 
     Attributes
@@ -63,51 +73,26 @@ class Profile(WithNumbers):
         [T, D], or [1, D] for a last state: the largest absolute difference over rows and units; NaN if no row ran.
     image : ndarray
         [D, T, H], or [D, 1, H] for a last state: the largest absolute difference over rows. Beyond 1024 steps or units,
-        each element is the largest of several. Empty for gates.
+        each element is the largest of several.
     units : int
         H.
     over_time : bool
         Whether the array is Y or a gate, not a last state.
+    apart : int
+        How many numbers are beyond the tolerance.
     """
 
     first: Place | None
     by_step: AnyArray
-    image: AnyArray = field(default_factory=lambda: np.zeros((0, 0, 0)), repr=False)
-    units: int = 0
-    over_time: bool = True
+    image: AnyArray = field(repr=False)
+    units: int
+    over_time: bool
+    apart: int
 
     @property
     def largest(self) -> float:
         """The largest absolute difference; NaN where nothing was compared."""
         return float(np.fmax.reduce(self.by_step, axis=None, initial=math.nan))
-
-
-class Steps(NamedTuple):
-    """The time steps of arrays [S, D, N, H] of an output or a gate."""
-
-    directions: Sequence[str]
-    times: AnyArray  # [S, D, N]
-    order: AnyArray  # [S, D, N]: the place at which a direction runs each of them
-    rows: Sequence[int] | None = None  # of the batch, unless all of it
-    over_time: bool = True  # else of a last state, which has no time step
-
-    def first(self, name: str, a: AnyArray, b: AnyArray, beyond: AnyArray) -> Place | None:
-        """Return the first of the elements that are `beyond`, in the order in which they run."""
-        apart = beyond.any(axis=-1)
-        if not apart.any():
-            return None
-        when = np.where(apart, self.order, np.iinfo(np.int64).max).transpose(1, 2, 0)  # of one time, the first row
-        d, n, s = map(int, np.unravel_index(when.argmin(), when.shape))
-        unit = int(beyond[s, d, n].argmax())
-        return Place(
-            name,
-            int(self.times[s, d, n]) if self.over_time else None,
-            self.directions[d],
-            n if self.rows is None else self.rows[n],
-            unit,
-            float(a[s, d, n, unit]),
-            float(b[s, d, n, unit]),
-        )
 
 
 def output_profile(
@@ -120,23 +105,34 @@ def output_profile(
     atol: float = TOLERANCE,
     rtol: float = TOLERANCE,
 ) -> Profile:
-    """Compare an output in canonical arrangement: Y [T, D, N, H], or a last state [D, N, H]."""
+    """Compare an output or a gate in canonical arrangement: [T, D, N, H], or a last state [D, N, H]."""
     over_time = a.ndim == 4
     if not over_time:
         a, b = a[np.newaxis], b[np.newaxis]
     T, D, N, _ = a.shape
-    times = np.broadcast_to(np.arange(T)[:, None, None], (T, D, N))
-    order = times.copy()
-    for d, direction in enumerate(directions if over_time else ()):
-        if direction == "reverse":  # padding comes last
-            order[:, d] = np.where(times[:, d] < lengths, lengths - 1 - times[:, d], times[:, d])
     distances = element_distances(a, b)
-    first = Steps(directions, times, order, over_time=over_time).first(name, a, b, distances.beyond(atol, rtol))
+    beyond = distances.beyond(atol, rtol)
+    first = None
+    if beyond.any():
+        order = running_order(T, directions, lengths) if over_time else np.zeros((1, D, N), int)
+        when = np.where(beyond.any(axis=-1), order, np.iinfo(np.int64).max).transpose(1, 2, 0)
+        d, n, t = map(int, np.unravel_index(when.argmin(), when.shape))  # of one time, the first row
+        unit = int(beyond[t, d, n].argmax())
+        numbers = float(a[t, d, n, unit]), float(b[t, d, n, unit])
+        first = Place(name, t if over_time else None, directions[d], n, unit, *numbers)
     by_step = distances.distance.max(axis=(2, 3)) if N else np.full((T, D), math.nan)
     if over_time and N:
         padding = by_step[lengths.max() :]
         padding[padding == 0] = math.nan
-    return Profile(first, by_step, _image(distances.distance), a.shape[-1], over_time)
+    return Profile(first, by_step, _image(distances.distance), a.shape[-1], over_time, int(beyond.sum()))
+
+
+def running_order(T: int, directions: Sequence[str], lengths: AnyArray) -> AnyArray:
+    """Return [T, D, N]: the place at which a direction runs each time step of a row; padding comes last."""
+    times = np.arange(T)[:, None]
+    backward = np.where(times < lengths, lengths - 1 - times, times)
+    forward = np.broadcast_to(times, backward.shape)
+    return np.stack([backward if name == "reverse" else forward for name in directions], axis=1)
 
 
 def first_index(mask: AnyArray) -> tuple[int, ...]:
@@ -161,3 +157,44 @@ def by_step_in_words(by_step: AnyArray, most: int = 8) -> str:
     shown = steps if len(steps) <= most else sorted({*steps[: most - 1].tolist(), int(np.nanargmax(values))})
     words = [f"{t}: {values[t]:.3g}" for t in shown]
     return ", ".join(words) + ("" if len(words) == len(steps) else f"; of {len(steps)} steps")
+
+
+@dataclass(frozen=True)
+class Gates:
+    """The gates of two layers by name, in the order in which a step computes them."""
+
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    first: Place | None = None  # in the earliest step, and there in the first gate by the equations
+    note: str = ""  # what was left out, or why there are none
+
+
+def gates(a: Layer, b: Layer, arrays: Mapping[str, AnyArray], row: int) -> Gates:
+    """Compare the gates of both layers by the oracle: of all rows, or of one row if all take too long."""
+    if not arrays["sequence_lens"].any():
+        return Gates(note="there is no step")
+    note, rows = "", np.arange(arrays["X"].shape[1])
+    if oracle.cost(a, arrays) > MOST_COST:
+        note, rows = f"only row {row} was computed", np.array([row])
+        arrays = {name: array[..., rows] if array.ndim == 1 else array[:, rows] for name, array in arrays.items()}
+        if oracle.cost(a, arrays) > MOST_COST:
+            return Gates(note=f"{len(arrays['X'])} steps take too long")
+    try:
+        first, second = oracle.steps(a, arrays), oracle.steps(b, arrays)
+    except PyrnnxError as error:
+        return Gates(note=str(error))
+    names, lengths = directions(a.op), arrays["sequence_lens"]
+    profiles = {
+        gate: output_profile(gate, first[gate], second[gate], names, lengths)
+        for gate in EQUATIONS[a.op.cell]
+        if np.isnan(first[gate]).all() == np.isnan(second[gate]).all()  # else one of them couples it to another
+    }
+    places = [profile.first for profile in profiles.values() if profile.first is not None]
+    order = running_order(len(arrays["X"]), names, lengths)
+    earliest = min(places, key=lambda place: order[place.step, names.index(place.direction), place.row], default=None)
+    if note:
+        profiles = {gate: replace(profile, first=_in_row(profile.first, row)) for gate, profile in profiles.items()}
+    return Gates(profiles, _in_row(earliest, row) if note else earliest, note)
+
+
+def _in_row(place: Place | None, row: int) -> Place | None:
+    return None if place is None else replace(place, row=row)

@@ -58,26 +58,24 @@ def compare_weights(a: Layer, b: Layer) -> tuple[WeightBlock, ...]:
     converted, the blocks are compared as they are.
     """
     arrangements = _arrangements(a, b)
-    unused = [
-        arrangement.coupled_gate if layer.op.input_forget else ""
-        for layer, arrangement in zip((a, b), arrangements, strict=True)
-    ]
-    skipped = unused[0] if unused[0] == unused[1] else ""
     first, second = (
         canonical_weights(layer, arrangement) for layer, arrangement in zip((a, b), arrangements, strict=True)
     )
     parts: list[WeightBlock] = []
-    for name, gates in (("W", a.op.gates), ("R", a.op.gates), ("B", ""), ("P", CANONICAL.peepholes)):
-        if name in first or name in second:
-            absent = "a" if name not in first else "b" if name not in second else ""
-            present = (first if name in first else second)[name]
-            weight_a, weight_b = (weights.get(name, np.zeros_like(present)) for weights in (first, second))
-            parts += (
-                _biases(a, b, weight_a, weight_b, absent)
-                if name == "B"
-                else _blocks(a, name, gates, weight_a, weight_b, absent)
-            )
-    return tuple([block for block in parts if block.gate != skipped])
+    for name in (name for name in "WRBP" if name in first or name in second):
+        absent = "a" if name not in first else "b" if name not in second else ""
+        present = (first if name in first else second)[name]
+        weight_a, weight_b = (weights.get(name, np.zeros_like(present)) for weights in (first, second))
+        if name == "B":
+            parts += _biases(a, b, weight_a, weight_b, absent)
+        else:
+            gates = CANONICAL.peepholes if name == "P" else a.op.gates
+            parts += _blocks(a, name, gates, weight_a, weight_b, absent)
+    unused = {
+        arrangement.coupled_gate if layer.op.input_forget else ""
+        for layer, arrangement in zip((a, b), arrangements, strict=True)
+    }
+    return tuple([block for block in parts if unused != {block.gate}])
 
 
 def directions(op: RecurrentOp) -> tuple[str, ...]:
@@ -106,13 +104,7 @@ def in_lines(blocks: Iterable[WeightBlock]) -> list[str]:
 
 
 def canonical_weights(layer: Layer, arrangement: Convention = CANONICAL) -> dict[str, AnyArray]:
-    """Return W, R, B, P, widened, in canonical axes, gate order and bias form.
-
-    Raises
-    ------
-    UnsupportedError
-        Coupled gates that the arrangement cannot say.
-    """
+    """Return W, R, B, P, widened, in canonical axes, gate order and bias form."""
     return convert_weights(
         layer.op, {name: widened(array) for name, array in layer.weights.items()}, layer.convention, arrangement
     )
@@ -160,11 +152,6 @@ def _blocks(
     for d, direction in enumerate(directions(layer.op)):
         for k, gate in enumerate(gates):
             rows = slice(k * H, (k + 1) * H)
-            yield WeightBlock(name, direction, gate, *_extremes(weight_a[d, rows], weight_b[d, rows]), absent)
-
-
-def _extremes(weight_a: AnyArray, weight_b: AnyArray) -> tuple[float, float]:
-    if np.array_equal(weight_a, weight_b):
-        return 0.0, 0.0
-    distances = element_distances(weight_a, weight_b)
-    return float(distances.distance.max()), float(distances.relative().max())
+            distances = element_distances(weight_a[d, rows], weight_b[d, rows])
+            extremes = float(distances.distance.max(initial=0)), float(distances.relative().max(initial=0))
+            yield WeightBlock(name, direction, gate, *extremes, absent)

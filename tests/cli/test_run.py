@@ -19,7 +19,7 @@ from scoring_data import write_wav
 from pyrnnx import load
 from pyrnnx.cli import main
 from pyrnnx.cli.commands.run import seconds, summary
-from pyrnnx.comparison.random_inputs import OPEN_SIZES
+from pyrnnx.comparison.models.random_inputs import OPEN_SIZES
 from pyrnnx.frontends.openvino import write_model
 
 

@@ -20,7 +20,6 @@ from pyrnnx import (
     Activation,
     ArgumentError,
     Comparison,
-    Convention,
     Layer,
     RecurrentOp,
     UnsupportedError,
@@ -212,36 +211,19 @@ def test_coupled_gates_of_other_functions() -> None:
         compare(onnx_layer, unbound)
 
 
-# Printing
-
-
 def test_printing() -> None:
+    """Differences are a table; docs/howto/differ.md shows the rest of the text."""
     op = RecurrentOp("LSTM", H)
     same = str(compare(make(op, "ONNX layout 0"), make(op, "unbound sequence")))
     head, rule, *rows = same.splitlines()
-    assert "LSTM 'ONNX layout 0' (ONNX, layout 0)" in head
-    assert "LSTMSequence 'open' (id 4) (OpenVINO sequence)" in head
+    assert head.split("  ")[-1].strip() == "LSTMSequence 'open' (id 4) (OpenVINO sequence)"
     assert set(rule) == {"-", " "}
     (gates,) = (row for row in rows if row.startswith("gate order"))
-    column = head.index("LSTMSequence")
-    assert gates[column:] == "f, i, c, o"
-    assert gates[:column].split(maxsplit=2)[2].strip() == "i, o, f, c"
+    assert gates[head.index("LSTMSequence") :] == "f, i, c, o"
     assert "operators: the same" in rows
-    assert rows[-3:] == [f"largest difference of {name}: 0" for name in ("Y", "Y_h", "Y_c")]
     other = str(compare(make(op, "ONNX layout 0"), make(RecurrentOp("LSTM", H, clip=0.25), "ONNX layout 0")))
     assert "operators: the same" not in other
-    (clip,) = (row for row in other.splitlines() if row.startswith("clip"))
-    assert clip.split() == ["clip", "None", "0.25"]
-
-
-def test_convention_is_reported_as_it_is() -> None:
-    """A convention of one's own is described by what it is, not by its name."""
-    mine = Convention("mine", axes=OPENVINO_SEQUENCE.axes, gates={"LSTM": "cofi"})
-    op = RecurrentOp("LSTM", H)
-    given: dict[str, Any] = convert_weights(op, random_weights(op, I, exact_bias=True), CANONICAL, mine)
-    result = compare(make(op, "ONNX layout 0"), Layer(op, **given, convention=mine))
-    assert aspects(result.conventions)["gate order"] == ("i, o, f, c", "c, o, f, i")
-    assert result.largest_difference == 0
+    assert ["clip", "None", "0.25"] in [row.split() for row in other.splitlines()]
 
 
 def test_constants_that_only_one_layer_holds() -> None:

@@ -142,10 +142,3 @@ def test_weights_in_fewer_bits() -> None:
     reduced = compare(random_layer(op, I), random_layer(op, I, weight_dtype="int8"))
     assert [(one.aspect, one.a, one.b) for one in reduced.conventions] == [("weight_dtype", "None", "int8")]
     assert not any(one.largest for one in reduced.weights)
-
-
-def test_no_weights_of_x() -> None:
-    op = RecurrentOp("RNN", H)
-    empty = random_layer(op, 0)
-    first, *_ = compare(empty, empty).weights
-    assert (first.name, first.largest, first.largest_relative) == ("W", 0, 0)

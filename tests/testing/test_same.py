@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import random_layer, random_weights
-from rows import each_row, few_rows
+from rows import each_row
 from same_messages import message
 
 from pyrnnx import (
@@ -31,7 +31,6 @@ from pyrnnx.testing.numbers import Array
 T, N, I, H = 5, 3, 4, 6
 GATES = [(cell, gate) for cell in CELLS for gate in CELLS[cell].gates]
 CONVENTIONS = (*ONNX_LAYOUTS, OPENVINO_SEQUENCE)
-each_cell = each_row("cell", CELLS)
 
 
 def altered(weights: Mapping[str, Array], name: str, row: int) -> Any:
@@ -62,20 +61,6 @@ def first_apart(a: Array, b: Array, lens: tuple[int, ...], reverse: tuple[bool, 
     return t, d, n, u
 
 
-# Equal results
-
-
-@each_cell
-@each_row("first", CONVENTIONS, ids=lambda one: one.name)
-@each_row("second", CONVENTIONS, ids=lambda one: one.name)
-@each_row("direction", ["forward", "reverse", "bidirectional"])
-def test_one_layer_in_every_two_conventions(
-    cell: CellName, first: Convention, second: Convention, direction: Any
-) -> None:
-    op = RecurrentOp(cell, H, direction, linear_before_reset=cell == "GRU")
-    assert_same(random_layer(op, I, convention=first), random_layer(op, I, convention=second))
-
-
 @each_row(("dtype", "other"), [("f8", "f8"), ("f4", "f8"), ("f2", "f4"), ("f2", "f8"), ("f2", "f2")])
 def test_default_tolerances_are_those_of_the_coarser_dtype(dtype: str, other: str) -> None:
     op = RecurrentOp("GRU", H)
@@ -84,7 +69,7 @@ def test_default_tolerances_are_those_of_the_coarser_dtype(dtype: str, other: st
     assert_same(a, b)
     if dtype != other:
         told = message(a, b, atol=1e-12)
-        assert f"dtype: {a.dtype} in a; {b.dtype} in b" in told
+        assert f"dtype {a.dtype} {b.dtype}" in told
         assert f"{a.dtype} Y[" in told
         assert f"{b.dtype} Y[" in told
 
@@ -104,8 +89,8 @@ def test_tolerances_that_are_given() -> None:
 # Planted differences
 
 
-@few_rows("direction", ["bidirectional"], ["forward"])
-@each_row("name", ["W", "R", "Wb", "Rb"])
+@each_row("direction", ["bidirectional", "forward"])
+@each_row("name", ["W", "Rb"])
 @each_row(("cell", "gate"), GATES)
 def test_each_gate_of_each_weight(cell: CellName, gate: str, name: str, direction: Any) -> None:
     op = RecurrentOp(cell, H, direction)
@@ -118,7 +103,7 @@ def test_each_gate_of_each_weight(cell: CellName, gate: str, name: str, directio
     told = message(*layers, inputs=given)
     backward = direction != "forward"
     assert f"{name} {'reverse' if backward else 'forward'}: {gate} 0.5" in told
-    assert f"part first in {gate}_in (" in told
+    assert f"first gate apart: {gate}_in at step " in told
     (a, *_), (b, *_) = (layer(**given) for layer in layers)
     t, d, n, u = first_apart(a, b, lens, op.direction.reversed)
     place = f"Y at time step {t}, direction {d} ({'reverse' if backward else 'forward'}), row {n}, unit {u}"
@@ -128,38 +113,6 @@ def test_each_gate_of_each_weight(cell: CellName, gate: str, name: str, directio
     assert f"a {a[t, d, n, u]:.9g} {index} b {b[t, d, n, u]:.9g} {index}" in told
     assert ("which is step" in told) == backward
     assert "The two are not the same layer: by their weights and attributes, the oracle gives other numbers." in told
-
-
-@each_row("gate", "iof")
-def test_each_peephole(gate: str) -> None:
-    op = RecurrentOp("LSTM", H)
-    weights: Any = random_weights(op, I, peepholes=True)
-    other = altered(weights, "P", "iof".index(gate) * H + 2)
-    told = message(Layer(op, **weights), Layer(op, **other), inputs=inputs())
-    assert f"P forward: {gate} 0.5" in told
-    assert f"part first in {gate}_in (" in told
-    assert "Y at time step 0, direction 0 (forward), row 0, unit 2" in told
-
-
-OPERATORS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({"cell": "RNN"}, {"clip": 0.25}, "clip: None in a; 0.25 in b"),
-    ({"cell": "GRU"}, {"linear_before_reset": True}, "linear_before_reset: False in a; True in b"),
-    ({"cell": "LSTM"}, {"input_forget": True}, "input_forget: False in a; True in b"),
-    (
-        {"cell": "RNN"},
-        {"activations": ((Activation("LeakyRelu", 0.125),),)},
-        "activations: Tanh in a; LeakyRelu(alpha=0.125) in b",
-    ),
-]
-
-
-@each_row(("common", "change", "words"), OPERATORS, ids=[row[-1] for row in OPERATORS])
-def test_each_attribute(common: dict[str, Any], change: dict[str, Any], words: str) -> None:
-    first, second = RecurrentOp(hidden_size=H, **common), RecurrentOp(hidden_size=H, **common, **change)
-    weights: Any = random_weights(first, I)
-    told = message(Layer(first, **weights), Layer(second, **weights), inputs=inputs(cell=first.cell))
-    assert f"conventions: the same operators: these differ {words} weights: the same" in told
-    assert "Step by step, by the oracle, the two part first in" in told
 
 
 @each_row("first", CONVENTIONS, ids=lambda one: one.name)
@@ -183,13 +136,11 @@ def test_indices_are_those_of_each_convention(first: Convention, second: Convent
     places = re.findall(r" ([ab]) \S+ (Y\[.*?\])", told)
     indices = [", ".join(str(letters[axis]) for axis in one.axes_of("Y")) for one in (first, second)]
     assert places == [(letter, f"Y[{index}]") for letter, index in zip("ab", indices, strict=True)]
-    assert told.count("conventions: these differ") == (first is not second)
-    assert ("gate order: i, o, f, c in a; f, i, c, o in b" in told) == (
+    assert ("gate order i, o, f, c f, i, c, o" in told) == (
         first is not OPENVINO_SEQUENCE and second is OPENVINO_SEQUENCE
     )
-    assert (
-        told.index("conventions") < told.index("operators") < told.index("weights") < told.index("apart by more than")
-    )
+    assert ("axes of Y" in told) == (first.axes != second.axes)
+    assert told.index("operators") < told.index("weights") < told.index("apart by more than") < told.index("first gate")
 
 
 def test_a_last_state_has_no_time_step() -> None:
@@ -220,7 +171,7 @@ def test_the_one_that_is_away_from_the_oracle_is_told() -> None:
     told = message(exact, rounded)
     assert "weights: the same" in told
     assert "By weights and attributes the two are the same layer: b is away from the oracle, a is not." in told
-    assert "Step by step" not in told
+    assert "no gate is apart in exact arithmetic" in told
     both = message(rounded, Layer(op, **weights, weight_dtype="bfloat16"))
     assert "the same layer: Both are away from the oracle." in both
 

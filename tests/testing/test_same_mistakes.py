@@ -52,22 +52,18 @@ def blocks(name: str, order: list[int]) -> Callable[[Any], Array]:
 
 MISTAKES: list[tuple[CellName, dict[str, Any], dict[str, Any], str]] = [
     ("LSTM", {}, {"initial_h": None, "initial_c": None}, "initial_h and initial_c were zero"),
-    ("GRU", {}, {"initial_h": None}, "initial_h were zero"),
-    ("LSTM", {}, {"initial_c": None}, "initial_c were zero"),
     (
         "LSTM",
         {},
         {"initial_h": lambda given: given["initial_c"], "initial_c": lambda given: given["initial_h"]},
         "initial_h and initial_c were exchanged",
     ),
-    ("RNN", {}, {"sequence_lens": None}, "every row had all time steps, whatever sequence_lens says"),
     ("LSTM", {"clip": 0.2}, {"clip": None}, "there were no clip"),
     ("GRU", {}, {"linear_before_reset": 1}, "linear_before_reset were 1"),
     ("RNN", {}, {"B": lambda given: given["B"] * np.repeat([1, 0], H)}, "Rb were zero"),
     ("RNN", {}, {"B": lambda given: given["B"] * np.repeat([0, 1], H)}, "Wb were zero"),
     ("GRU", {}, {"B": None}, "B were zero"),
     ("LSTM", {}, {"P": None}, "P were zero"),
-    ("RNN", {}, {"R": lambda given: given["R"].swapaxes(1, 2)}, "R were transposed, gate by gate"),
     ("RNN", {"direction": "reverse"}, {"direction": "forward"}, "the direction were forward"),
     (
         "GRU",
@@ -82,18 +78,6 @@ MISTAKES: list[tuple[CellName, dict[str, Any], dict[str, Any], str]] = [
         "the activations were the default ones",
     ),
     ("LSTM", {}, {"input_forget": 1}, "input_forget were 1"),
-    (
-        "GRU",
-        {},
-        {
-            name: lambda given, name=name: (
-                given[name]
-                * np.tile(np.repeat([-1, 1, 1], H), 2 if name == "B" else 1).reshape(-1, *[1] * (given[name].ndim - 2))
-            )
-            for name in ("W", "R", "B")
-        },
-        "z and 1 - z were exchanged",
-    ),
 ]
 
 

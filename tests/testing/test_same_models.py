@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import verdicts
 from layers import random_layer, random_weights
 from onnx import helper, numpy_helper
 from rows import each_row
@@ -80,10 +81,9 @@ def test_what_is_the_same(model: Model, tmp_path: Path) -> None:
 def test_a_weight_in_a_layer(model: Model) -> None:
     other = read_model(proto(altered("R", 1 * H + 2)))
     told = message(model, other)
-    assert "The first recurrent layers that differ: gru (paired by" in told
-    assert "conventions: the same operators: the same weights: " in told
+    assert "The first recurrent layers that differ: gru GRU 'gru' (ONNX, layout 0)" in told
     assert "R forward: r 0.5" in told
-    assert "gates part first in r_in at" in told
+    assert "first gate apart: r_in at" in told
     inputs = {"frames": np.ones((T, N, I), "f4"), "h0": np.full((1, N, H), 0.5, "f4")}
     told = message(model, other, inputs=inputs)
     a, b = model(inputs)["out"], other(inputs)["out"]
@@ -163,6 +163,52 @@ def test_a_model_and_a_function(model: Model) -> None:
     )
 
 
+def test_errors_of_a_function_are_its_own(model: Model) -> None:
+    def fails(frames: Array, h0: Array) -> Any:
+        raise KeyError("own")
+
+    def fails_later(frames: Array, h0: Array) -> Any:
+        calls.append(frames.shape)
+        return fails(frames, h0) if len(calls) > 1 else model(frames, h0)
+
+    def returns_more_later(frames: Array, h0: Array) -> Any:
+        calls.append(frames.shape)
+        return [*model(frames, h0).values(), *[np.zeros(1)] * (len(calls) > 1)]
+
+    calls: list[Any] = []
+    for function, kind, words in (
+        (fails, KeyError, "own"),
+        (fails_later, KeyError, "own"),
+        (returns_more_later, ArgumentError, "returned 4 outputs; expected at most out, Y_h, size"),
+    ):
+        for pair in ((model, function), (function, model)):
+            calls.clear()
+            with pytest.raises(kind, match=words):
+                assert_same(*pair)
+
+
+def test_inputs_that_the_model_refuses_are_not_compared() -> None:
+    """As ids of which the model has no row: its error is not one of the function."""
+    table = read_model(verdicts.looked_up("Add"))
+    with pytest.raises(ArgumentError, match="selects from 50 rows, of which 36 were compared"):
+        assert_same(lambda **arrays: table(arrays), table)
+
+
+def test_a_small_difference_in_a_later_call_is_found(tmp_path: Path) -> None:
+    """By the tolerance of the dtype, beside an rtol: the first call alone is within it."""
+    nodes = [helper.make_node("Identity", ["x"], ["y"])]
+    model: Model = read_model(typed(nodes, {"x": (11, ["N", 3])}, {"y": (11, ["N", 3])}, {}))
+    calls: list[Any] = []
+
+    def later(x: Array) -> Array:
+        calls.append(x)
+        return x + 1e-6 * (len(calls) > 1)
+
+    told = message(model, later, rtol=1e-12)
+    assert "apart by more than atol 1e-10, rtol 1e-10; the first is at a" in told
+    assert len(calls) > 1
+
+
 def _sized() -> dict[str, Array]:
     return {"frames": np.ones((5, 3, I), "f4"), "h0": np.ones((1, 3, H), "f4")}
 
@@ -187,7 +233,7 @@ def test_functions_may_write_to_what_they_are_given(model: Model) -> None:
 
 
 REJECTED: list[tuple[dict[str, Any], str]] = [
-    ({"b": 3}, r"assert_same: b is 3; expected a layer, a model, the path of one, an onnx\.NodeProto"),
+    ({"b": 3}, r"assert_same: b is 3; expected a layer, a model, the path of one, a stack, an onnx\.NodeProto"),
     ({"a": None}, "assert_same: a is None; expected"),
     ({"a": Layer}, "assert_same: a is the class Layer; expected"),
     ({"inputs": [1]}, r"assert_same: inputs is \[1\]; expected a mapping of arrays by name"),

@@ -214,7 +214,7 @@ def named(name: str, oracle: ModuleType) -> str:
     return text.partition(start)[2].partition(". Y")[0] if start in text else ""
 
 
-@few_rows("mutant", WRONG[::8], WRONG, ids=lambda mutant: mutant.does)
+@few_rows("mutant", WRONG[::3], WRONG, ids=lambda mutant: mutant.does)
 def test_mistake_is_named(mutant: Mutant, tmp_path: Path) -> None:
     oracle = mutant.load(tmp_path / "oracle")
     assert {name: named(name, oracle) for name in mutant.killed_by} == dict.fromkeys(mutant.killed_by, mutant.does)

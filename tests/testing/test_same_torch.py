@@ -61,10 +61,10 @@ def test_conventions_and_weights_are_told() -> None:
     with torch.no_grad():
         module.weight_hh_l0_reverse[1 * H + 2, 3] += 0.5  # gate f of i, f, g, o
     told = message(layer, module)
-    assert "gate order: i, o, f, c in a; i, f, c, o in b" in told
-    assert "axes of Y: [T, D, N, H] in a; [T, N, D, H] in b" in told
+    assert "gate order i, o, f, c i, f, c, o" in told
+    assert "axes of Y [T, D, N, H] [T, N, D, H]" in told
     assert "R reverse: f 0.5" in told
-    assert "part first in f_in (forget gate, before its activation)" in told
+    assert "first gate apart: f_in at" in told
     t, n, u = (int(place) for place in told.split("Y[")[1].split("]")[0].replace(" 1,", "", 1).split(","))
     assert f"output[{t}, {n}, {H + u}]" in told
 
@@ -73,7 +73,7 @@ def test_a_gru_of_another_formula() -> None:
     module = make("GRU")
     weights: Any = as_onnx(module).weights
     told = message(Layer(RecurrentOp("GRU", H), **weights), module)
-    assert "linear_before_reset: False in a; True in b weights: the same" in told
+    assert "linear_before_reset False True weights: the same" in told
 
 
 class Port(torch.nn.Module):  # type: ignore[misc]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from pyrnnx._internal.html import folded, lines, table, whole
 from pyrnnx.comparison.agreement import DEFAULT, Tolerance
@@ -19,32 +19,19 @@ from pyrnnx.comparison.views.text import (
     title,
     value_notes,
 )
-from pyrnnx.comparison.weights import differing, in_lines
+from pyrnnx.comparison.weights import in_lines
 
 
 def layer_html(comparison: Comparison, *, gates: bool = True, tolerance: Tolerance = DEFAULT) -> str:
     """Return a comparison of two layers as HTML; `gates` adds the gates, which must be computed."""
-    aspects = [
-        (difference.aspect, difference.a, difference.b)
-        for difference in (*comparison.conventions, *comparison.operators)
-    ]
+    rows = [(row.aspect, row.a, row.b) for row in (*comparison.conventions, *comparison.operators)]
     marked = [False] * len(comparison.conventions) + [True] * len(comparison.operators)
-    parts = [table(("", comparison.a, comparison.b), aspects, marked=marked) if aspects else lines([title(comparison)])]
-    blocks = differing(comparison.weights)
-    rows = [
-        (
-            f"{block.name} {block.direction}{f' (absent in {block.absent})' if block.absent else ''}",
-            *(block.gate, f"{block.largest:.3g}", f"{block.largest_relative:.3g}"),
-        )
-        for block in blocks
-    ]
-    if rows:
-        parts.append(table(("weights", "gate", "largest difference", "relative"), rows))
-    parts.append(_deviations("output", comparison.deviations.items(), tolerance))
-    same = [] if rows or not comparison.weights else in_lines(comparison.weights)
+    notes = layer_notes(comparison, tolerance)
+    notes += in_lines(comparison.weights) if comparison.weights else []
     return whole(
-        *parts,
-        lines([*layer_notes(comparison, tolerance), *same, *places(comparison, gates=gates, tolerance=tolerance)]),
+        table(("", comparison.a, comparison.b), rows, marked=marked) if rows else lines([title(comparison)]),
+        _deviations("output", comparison.deviations, tolerance),
+        lines([*notes, *places(comparison, gates=gates, tolerance=tolerance)]),
     )
 
 
@@ -52,20 +39,19 @@ def model_html(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT) -
     """Return a comparison of two models as HTML, with a section for each pair of layers that opens on a click."""
     first = first_pair(comparison, tolerance)
     parts = [
-        _deviations(f"output of {comparison.a} and {comparison.b}", comparison.deviations.items(), tolerance),
+        _deviations(f"output of {comparison.a} and {comparison.b}", comparison.deviations, tolerance),
         lines([*model_notes(comparison, tolerance), *value_notes(comparison, tolerance)]),
     ]
     for name, pair in comparison.layers.items():
         words = "apart" if part(pair, tolerance) or pair.not_compared else "the same numbers"
         parts.append(folded(f"{name}: {words}", layer_html(pair, gates=pair is first, tolerance=tolerance)))
     if comparison.values:
-        values = _deviations("value", comparison.values.items(), tolerance)
+        values = _deviations("value", comparison.values, tolerance)
         parts.append(folded(f"shared values: {len(comparison.values)}", values))
     return whole(*parts)
 
 
-def _deviations(title: str, deviations: Iterable[tuple[str, Deviation]], tolerance: Tolerance) -> str:
-    items = list(deviations)
-    rows = [(name, in_words(deviation)) for name, deviation in items]
-    marked = [not deviation.within(*tolerance) for _, deviation in items]
+def _deviations(title: str, deviations: Mapping[str, Deviation], tolerance: Tolerance) -> str:
+    rows = [(name, in_words(deviation)) for name, deviation in deviations.items()]
+    marked = [not deviation.within(*tolerance) for deviation in deviations.values()]
     return table((title, "largest difference"), rows, marked=marked) if rows else ""

@@ -23,9 +23,7 @@ def layer_dict(comparison: Comparison, *, gates: bool = True) -> dict[str, Any]:
     for name, profile in comparison.profiles.items():
         outputs[name] |= _plain(profile)
     values = {
-        **_attributes(comparison, "a", "b"),
-        **_verdict(comparison),
-        **_attributes(comparison, "paired_by", "not_compared", "largest_difference"),
+        **_common(comparison, "paired_by"),
         **_attributes(comparison, "conventions", "operators", "weights_source", "weights"),
         "outputs": outputs,
     }
@@ -41,9 +39,7 @@ def model_dict(comparison: ModelComparison) -> dict[str, Any]:
     """Return a comparison of models as JSON values."""
     first = first_pair(comparison)
     return {
-        **_attributes(comparison, "a", "b"),
-        **_verdict(comparison),
-        **_attributes(comparison, "not_compared", "largest_difference"),
+        **_common(comparison),
         "layers": {name: layer_dict(pair, gates=pair is first) for name, pair in comparison.layers.items()},
         **_attributes(comparison, "unpaired", "input_shapes"),
         "different_outputs": _plain(comparison.outputs),
@@ -52,10 +48,13 @@ def model_dict(comparison: ModelComparison) -> dict[str, Any]:
     }
 
 
-def _verdict(comparison: Comparison | ModelComparison) -> dict[str, Any]:
+def _common(comparison: Comparison | ModelComparison, *more: str) -> dict[str, Any]:
     verdict = comparison.verdict()
-    calls = _attributes(comparison, "calls")
-    return {"equal": verdict == "same", "verdict": verdict, **calls, "not_decided": comparison.undecided()}
+    return {
+        **_attributes(comparison, "a", "b"),
+        **{"equal": verdict == "same", "verdict": verdict, "not_decided": comparison.undecided()},
+        **_attributes(comparison, "calls", *more, "not_compared", "largest_difference"),
+    }
 
 
 def _attributes(comparison: Comparison | ModelComparison, *names: str) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.extras import needs
 from pyrnnx._internal.files import is_path
 from pyrnnx._internal.writing import write_files
@@ -32,121 +32,103 @@ def plot_layers(comparison: Comparison, path: Any) -> Figure:
     figures = matplotlib_figures()
     profiles = {name: profile for name, profile in comparison.profiles.items() if profile.image.size}
     if not profiles:
-        raise PyrnnxError(
-            f"plot: {comparison.a} and {comparison.b} have no numbers to draw{_why(comparison.not_compared)}"
-        )
-    directions = next(iter(profiles.values())).image.shape[0]
+        raise _nothing(comparison)
+    names = list(dict.fromkeys(block.direction for block in comparison.weights))
     steps = max(len(profile.by_step) for profile in profiles.values())
     widths = [1.0 if len(profile.by_step) == 1 and steps > 1 else 6.0 for profile in profiles.values()]
-    figure = figures.Figure(figsize=(2.5 + sum(widths), 1.2 + 2.8 * directions), layout="constrained")
-    axes = figure.subplots(directions, len(profiles), squeeze=False, width_ratios=widths, sharey=True)
-    scale = _scale(profiles)
-    names = list(dict.fromkeys(block.direction for block in comparison.weights))
-    for d in range(directions):
-        for column, (name, profile) in enumerate(profiles.items()):
-            _image(axes[d][column], name, profile, d, scale)
-        axes[d][0].set_ylabel(f"{names[d]}\nhidden unit")
-    colours = "gray: exactly 0"  # without numbers there is no colour scale
-    if any((profile.image > 0).any() for profile in profiles.values()):
-        colours = "gray: less, or 0; cyan: not finite"
-        figure.colorbar(axes[0][0].images[0], ax=axes, label="largest abs(a - b) of all rows", extend="both")
-    figure.suptitle(
-        f"a: {_name(comparison.a)}\nb: {_name(comparison.b)}\n{colours}", fontsize="medium", parse_math=False
-    )
-    return saved_figure(figure, path)
-
-
-def plot_models(comparison: ModelComparison, path: Any) -> Figure:
-    """Draw the largest difference of each value in order, or of the outputs."""
-    figures = matplotlib_figures()
-    values = comparison.values or comparison.deviations
-    heights = {name: deviation.largest for name, deviation in values.items() if not math.isnan(deviation.largest)}
-    if not heights:
-        raise PyrnnxError(
-            f"plot: {comparison.a} and {comparison.b} have no numbers to draw{_why(comparison.not_compared)}"
-        )
-    numbers = np.array(list(heights.values()))
-    figure = figures.Figure(figsize=(min(4 + 0.25 * len(heights), 14), 4.5), layout="constrained")
-    axis = figure.subplots()
-    above = numbers[np.isfinite(numbers) & (numbers > 0)]
-    low = min(above.min(initial=_TOLERANCE), _TOLERANCE) / 10  # below it the axis is linear down to 0
-    high = max(above.max(initial=_TOLERANCE), _TOLERANCE) * 10
-    places, infinite, zero = np.arange(len(numbers)), np.isinf(numbers), numbers == 0
-    tops = np.where(infinite, high * 2, numbers)
-    axis.vlines(places, 0, tops, color="tab:gray", alpha=0.6)
-    apart = np.array([not values[name].within() for name in heights])
-    for chosen, style in (
-        (~apart & ~zero, {"color": "tab:blue", "label": "agree"}),
-        (apart & ~infinite, {"color": "tab:red", "label": "apart"}),
-        (zero, {"color": "tab:blue", "fillstyle": "none", "label": "exactly 0"}),
-    ):
-        if chosen.any():
-            axis.plot(places[chosen], numbers[chosen], "o", clip_on=False, **style)
-    if infinite.any():  # on the upper edge, whatever the axis shows
-        label = "infinite, or of other shapes"
-        axis.plot(places[infinite], tops[infinite], "^", color="tab:red", clip_on=False, label=label)
-    axis.axhline(_TOLERANCE, color="tab:gray", linestyle="--", linewidth=1, label=f"tolerance {_TOLERANCE:g}")
-    axis.set_yscale("symlog", linthresh=low)
-    axis.set(ylim=(0, high * 2), ylabel="largest abs(a - b)")
-    axis.set_xlabel("shared values, in the order of a" if comparison.values else "outputs")
-    if len(heights) <= _MOST_NAMES:
-        axis.set_xticks(range(len(heights)), [_name(name, 30) for name in heights], rotation=90, parse_math=False)
-    axis.legend()
-    axis.set_title(f"a: {_name(comparison.a)}\nb: {_name(comparison.b)}", fontsize="medium", parse_math=False)
-    return saved_figure(figure, path)
-
-
-def matplotlib_figures() -> Any:
-    """Import and return the module matplotlib.figure.
-
-    Raises
-    ------
-    PyrnnxError
-        It is not installed.
-    """
-    try:
-        from matplotlib import figure
-    except ImportError:
-        raise PyrnnxError(needs("plot: a picture", "matplotlib", "plot")) from None
-    return figure
-
-
-def _scale(profiles: Mapping[str, Profile]) -> Any:
-    """Return the colour scale, from the largest number down."""
-    from matplotlib.colors import LogNorm
-
+    figure = figures.Figure(figsize=(2.5 + sum(widths), 1.2 + 2.8 * len(names)), layout="constrained")
+    axes = figure.subplots(len(names), len(profiles), squeeze=False, width_ratios=widths, sharey=True)
     numbers = np.concatenate([profile.image.ravel() for profile in profiles.values()])
     above = numbers[np.isfinite(numbers) & (numbers > 0)]
-    if not above.size:
-        return LogNorm(_TOLERANCE, 1)
-    high = float(above.max())
-    low = max(high / 10**_DECADES, float(above.min()))
-    return LogNorm(low if low < high else high / 10, high)
+    for d, direction in enumerate(names):
+        for axis, (name, profile) in zip(axes[d], profiles.items(), strict=True):
+            _image(axis, name, profile, d, above)
+        axes[d][0].set_ylabel(f"{direction}\nhidden unit")
+    colours = "gray: exactly 0"  # without numbers there is no colour scale
+    if above.size:
+        colours = "gray: less, or 0; cyan: not finite"
+        figure.colorbar(axes[0][0].images[0], ax=axes, label="largest abs(a - b) of all rows", extend="both")
+    figure.suptitle(f"{_title(comparison)}\n{colours}", fontsize="medium", parse_math=False)
+    return saved_figure(figure, path)
 
 
-def _image(axis: Any, name: str, profile: Profile, d: int, scale: Any) -> None:
+def _image(axis: Any, name: str, profile: Profile, d: int, above: AnyArray) -> None:
+    """Draw a direction; the colours reach from the largest of the finite numbers `above` 0 some decades down."""
     from matplotlib import colormaps
+    from matplotlib.colors import LogNorm
 
+    high = float(above.max(initial=0)) or 1.0
+    low = max(high / 10**_DECADES, float(above.min(initial=high)))
     steps, units = len(profile.by_step), profile.units
-    colours = colormaps["magma"].with_extremes(bad="white", under="lightgray", over="cyan")
     numbers = np.where(np.isinf(profile.image[d]), np.finfo(np.float64).max, profile.image[d])
     axis.imshow(
         np.where(numbers == 0, np.finfo(np.float64).tiny, numbers).T,
         aspect="auto",
         interpolation="nearest",
-        norm=scale,
-        cmap=colours,
+        norm=LogNorm(low if low < high else high / 10, high),
+        cmap=colormaps["magma"].with_extremes(bad="white", under="lightgray", over="cyan"),
         origin="lower",
         extent=(-0.5, steps - 0.5, -0.5, units - 0.5),
     )
     axis.set_title(name)
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.yaxis.get_major_locator().set_params(integer=True)
-    if profile.over_time:
-        axis.set_xlabel("time step")
-    else:
+    axis.set_xlabel("time step" if profile.over_time else "last")
+    if not profile.over_time:
         axis.set_xticks([])
-        axis.set_xlabel("last")
+
+
+def plot_models(comparison: ModelComparison, path: Any) -> Figure:
+    """Draw the largest difference of each value in order, or of the outputs; infinity is on the upper edge."""
+    figures = matplotlib_figures()
+    values = comparison.values or comparison.deviations
+    values = {name: deviation for name, deviation in values.items() if not math.isnan(deviation.largest)}
+    if not values:
+        raise _nothing(comparison)
+    numbers = np.array([deviation.largest for deviation in values.values()])
+    above = numbers[np.isfinite(numbers) & (numbers > 0)]
+    low = min(above.min(initial=_TOLERANCE), _TOLERANCE) / 10  # below it the axis is linear down to 0
+    high = max(above.max(initial=_TOLERANCE), _TOLERANCE) * 20
+    figure = figures.Figure(figsize=(min(4 + 0.25 * len(values), 14), 4.5), layout="constrained")
+    axis = figure.subplots()
+    kinds = ["agree" if deviation.within() else "apart" for deviation in values.values()]
+    for kind, colour in (("agree", "tab:blue"), ("apart", "tab:red")):
+        places = [place for place, other in enumerate(kinds) if other == kind]
+        if places:
+            heights = np.minimum(numbers[places], high)
+            axis.stem(places, heights, linefmt="tab:gray", markerfmt=colour, basefmt=" ", label=kind)
+    axis.axhline(_TOLERANCE, color="tab:gray", linestyle="--", linewidth=1, label=f"tolerance {_TOLERANCE:g}")
+    axis.set_yscale("symlog", linthresh=low)
+    axis.set(ylim=(0, high), ylabel="largest abs(a - b)")
+    axis.set_xlabel("shared values, in the order of a" if comparison.values else "outputs")
+    if len(values) <= _MOST_NAMES:
+        axis.set_xticks(range(len(values)), [_name(name, 30) for name in values], rotation=90, parse_math=False)
+    axis.legend()
+    axis.set_title(_title(comparison), fontsize="medium", parse_math=False)
+    return saved_figure(figure, path)
+
+
+def _nothing(comparison: Comparison | ModelComparison) -> PyrnnxError:
+    why = f": {printable(comparison.not_compared)}" if comparison.not_compared else ""
+    return PyrnnxError(f"plot: {comparison.a} and {comparison.b} have no numbers to draw{why}")
+
+
+def _title(comparison: Comparison | ModelComparison) -> str:
+    return f"a: {_name(comparison.a)}\nb: {_name(comparison.b)}"
+
+
+def _name(text: str, most: int = 100) -> str:
+    text = printable(shortened(text))
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def matplotlib_figures() -> Any:
+    """Import and return the module matplotlib.figure."""
+    try:
+        from matplotlib import figure
+    except ImportError:
+        raise PyrnnxError(needs("plot: a picture", "matplotlib", "plot")) from None
+    return figure
 
 
 def picture_path(path: str | os.PathLike[str]) -> Path:
@@ -156,25 +138,10 @@ def picture_path(path: str | os.PathLike[str]) -> Path:
 
 
 def saved_figure(figure: Any, path: Any) -> Figure:
-    """Write the figure to a path, if that is not None, and return it.
-
-    Raises
-    ------
-    PyrnnxError
-        A path that cannot be written.
-    """
+    """Write the figure to a path, if that is not None, and return it."""
     if path is not None:
         if not is_path(path):
             raise ArgumentError(f"plot: path is {shown(path)}; expected a path, or None")
         target = picture_path(path)
         write_files("plot", {target: lambda file: figure.savefig(file, format=target.suffix[1:])})
     return figure  # type: ignore[no-any-return]
-
-
-def _why(text: str) -> str:
-    return f": {printable(text)}" if text else ""
-
-
-def _name(text: str, most: int = 100) -> str:
-    text = printable(shortened(text))
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, zip_longest
 
 from pyrnnx.comparison.agreement import DEFAULT, Tolerance, first_apart
 from pyrnnx.comparison.distances import Deviation
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.models import ModelComparison
-from pyrnnx.comparison.steps import Profile, by_step_in_words
+from pyrnnx.comparison.steps import by_step_in_words
 from pyrnnx.comparison.weights import in_lines
 from pyrnnx.errors import printable, shown
 
@@ -72,23 +72,26 @@ def layer_lines(
 
     `gates` adds the first differences inside a step, which must be computed.
     """
-    aspects = [
-        (difference.aspect, difference.a, difference.b)
-        for difference in (*comparison.conventions, *comparison.operators)
-    ]
-    lines = (
-        table([("", comparison.a, comparison.b), *aspects], width)
-        if aspects
-        else wrapped(title(comparison), width, "    ")
-    )
+    lines = _table(comparison, width) or wrapped(title(comparison), width, "    ")
     notes = layer_notes(comparison, tolerance)
-    if comparison.weights:
-        notes += in_lines(comparison.weights)
+    notes += in_lines(comparison.weights) if comparison.weights else []
     notes += [
         f"largest difference of {name}: {in_words(deviation)}" for name, deviation in comparison.deviations.items()
     ]
     notes += places(comparison, gates=gates, tolerance=tolerance)
     return lines + _all_wrapped(notes, width)
+
+
+def settings_lines(comparison: Comparison, width: int) -> list[str]:
+    """Return how conventions, operators and weights differ."""
+    same = [] if comparison.operators else ["operators: the same"]
+    return [*_table(comparison, width), *_all_wrapped([*same, *in_lines(comparison.weights)], width)]
+
+
+def _table(comparison: Comparison, width: int | None) -> list[str]:
+    """Return the conventions and operators that differ; empty if none do."""
+    aspects = [(row.aspect, row.a, row.b) for row in (*comparison.conventions, *comparison.operators)]
+    return table([("", comparison.a, comparison.b), *aspects], width) if aspects else []
 
 
 def _all_wrapped(lines: Iterable[str], width: int | None) -> list[str]:
@@ -127,26 +130,24 @@ def places(comparison: Comparison, *, gates: bool, tolerance: Tolerance = DEFAUL
     """Return where two layers differ first; empty if they agree within this tolerance."""
     if not part(comparison, tolerance):
         return []
-    by_gate = _gates(comparison) if gates else ["by gate: shown for the first pair of layers that differs"]
-    return _where(comparison.profiles, "" if tolerance == DEFAULT else f" ({DEFAULT})") + by_gate
-
-
-def _where(profiles: Mapping[str, Profile], by: str) -> list[str]:
-    lines = [f"first apart{by}: {profile.first}" for profile in profiles.values() if profile.first is not None]
-    return lines + [
+    by = "" if tolerance == DEFAULT else f" ({DEFAULT})"
+    profiles = {name: profile for name, profile in comparison.profiles.items() if profile.first is not None}
+    lines = [f"first apart{by}: {profile.first}" for profile in profiles.values()]
+    lines += [
         f"largest difference of {name} by step: {by_step_in_words(profile.by_step)}"
         for name, profile in profiles.items()
-        if profile.first is not None and profile.first.step is not None and len(profile.by_step) > 1
+        if profile.over_time and len(profile.by_step) > 1
     ]
+    return lines + (gate_lines(comparison) if gates else ["by gate: shown for the first pair of layers that differs"])
 
 
-def _gates(comparison: Comparison) -> list[str]:
-    gates = comparison.gates
+def gate_lines(comparison: Comparison) -> list[str]:
+    """Return the differences of gates, and the first gate that differs."""
+    gates, first = comparison.gates, comparison.first_gate
     lines = []
     if gates:
         lines = ["by gate: " + ", ".join(f"{name} {profile.largest:.3g}" for name, profile in gates.items())]
-        first = comparison.first_gate
-        lines.append(f"first gate apart: {first}" if first is not None else "no gate is apart in exact arithmetic")
+        lines.append("no gate is apart in exact arithmetic" if first is None else f"first gate apart: {first}")
     return lines + ([f"by gate: {comparison.gates_note}"] if comparison.gates_note else [])
 
 

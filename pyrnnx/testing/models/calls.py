@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.comparison.model_runs import Call, by_own_names, try_alone
-from pyrnnx.comparison.tries import Tries
+from pyrnnx.comparison.models.runs import Call, by_own_names, try_alone
+from pyrnnx.comparison.models.tries import Tries
 from pyrnnx.models.model import Model
 
 

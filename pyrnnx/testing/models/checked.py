@@ -16,8 +16,9 @@ import numpy as np
 
 from pyrnnx.comparison.agreement import LONG, Rule, agreement
 from pyrnnx.comparison.distances import largest
-from pyrnnx.comparison.layers import label, undecided
-from pyrnnx.comparison.tries import unvaried
+from pyrnnx.comparison.calls import label
+from pyrnnx.comparison.layers import undecided
+from pyrnnx.comparison.models.tries import unvaried
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
 from pyrnnx.load import load, read_model_or_layer

@@ -10,8 +10,8 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison import oracle
-from pyrnnx.comparison.layers import label, prepared_call, run_layer
-from pyrnnx.comparison.model_runs import kept_states
+from pyrnnx.comparison.calls import label, prepared_call, run_layer
+from pyrnnx.comparison.models.runs import kept_states
 from pyrnnx.comparison.weights import canonical_constants
 from pyrnnx.errors import PyrnnxError
 from pyrnnx.frontends.onnx.quantized import QuantizedLayer

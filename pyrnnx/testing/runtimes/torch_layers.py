@@ -69,7 +69,7 @@ def _nonlinearity(case: Case) -> str | None:
 def _layer(case: Case, arrays: Mapping[str, Array]) -> Any:
     import torch
 
-    from pyrnnx.testing.same.arrays import as_tensor
+    from pyrnnx.testing.same.torch_modules import as_tensor
 
     options = {"nonlinearity": _nonlinearity(case)} if case.operator == "RNN" else {}
     tensors = {name: as_tensor(arrays[name], None) for name in ("X", "W", "R", "B") if name in arrays}

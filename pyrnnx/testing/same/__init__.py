@@ -14,10 +14,10 @@ from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
 from pyrnnx.models.model import Model
 from pyrnnx.testing.same.errors import named_after
-from pyrnnx.testing.same.layers import first_parting, run_both
-from pyrnnx.testing.same.models import difference_of
+from pyrnnx.testing.same.layers import compare_sides
+from pyrnnx.testing.same.models import difference_of, not_decided
 from pyrnnx.testing.same.report import layers_differ
-from pyrnnx.testing.same.subjects import FunctionSubject, LayerSubject, Subject, read_subject
+from pyrnnx.testing.same.subjects import FunctionSubject, LayerSubject, Options, Subject, read_subject
 
 __all__ = ["assert_same"]
 
@@ -47,8 +47,8 @@ def assert_same(
         - a recurrent layer of any front-end, `pyrnnx.Layer` and those of `read_layer`, `from_node` and `model.layers`
         - an onnx.NodeProto of an RNN, GRU or LSTM
         - nn.RNN, nn.GRU or nn.LSTM of PyTorch with one layer, or nn.RNNCell, nn.GRUCell, nn.LSTMCell: run by PyTorch
-        - a model, or the path of a model or layer, as `pyrnnx.load` takes it; compared with a layer by its only
-          recurrent layer
+        - a model, a `pyrnnx.Stack`, or the path of a model or layer, as `pyrnnx.load` takes it; compared with a layer
+          by its only recurrent layer
         - any other torch.nn.Module, called with tensors
         - any other function, called with NumPy arrays
 
@@ -139,8 +139,8 @@ def assert_same(
     By its numbers, b computes that layer as if the gates of W, R and B were in
         the order i, f, c, o.
     <BLANKLINE>
-    Y: 90 of 90 numbers are apart by more than atol 1e-10, rtol
-        1e-10; the first is at
+    Y: 90 of 90 numbers are apart by more than atol 1e-10, rtol 1e-10; the first
+        is at
       Y at time step 0, direction 0 (forward), row 0, unit 0
       a      ...    Y[0, 0, 0, 0]
       b      ...    Y[0, 0, 0, 0]
@@ -160,33 +160,22 @@ def assert_same(
         if inputs is not None and not isinstance(inputs, Mapping):
             raise ArgumentError(f"assert_same: inputs is {shown(inputs)}; expected a mapping of arrays by name")
         first, second = read_subject("a", a, opset), read_subject("b", b, opset)
-        message = _difference(first, second, inputs, outputs, rule, seed)
+        message = _difference(first, second, Options(inputs, outputs, rule, seed))
     if message:
         raise AssertionError(message)
 
 
-def _difference(
-    a: Subject,
-    b: Subject,
-    inputs: Mapping[str, Any] | None,
-    outputs: Sequence[str] | None,
-    rule: Rule,
-    seed: int,
-) -> str:
+def _difference(a: Subject, b: Subject, options: Options) -> str:
     """Return how the two differ; empty if they do not."""
     if isinstance(a, LayerSubject) or isinstance(b, LayerSubject):
-        run, *others = run_both(_layer_of(a), _layer_of(b), inputs, outputs, seed)
-        parting = first_parting(run, rule)
-        for other in others:
-            if parting is None:
-                run, parting = other, first_parting(other, rule)
-        if parting is None and run.undecided:
-            raise ArgumentError(
-                f"assert_same: not decided whether {run.a.label} and {run.b.label} are the same: "
-                f"{'; '.join(run.undecided)}; expected inputs that show a difference"
-            )
-        return layers_differ(run, parting, rule) if parting else ""
-    return difference_of(a, b, inputs, outputs, replace(rule, by_dtype=LONG_TOLERANCES), seed)
+        compared = compare_sides(_layer_of(a), _layer_of(b), options)
+        if compared.problem or compared.comparison.first_difference is not None:
+            return layers_differ(compared, options.rule)
+        if compared.comparison.not_decided:
+            raise not_decided([side.label for side in compared.sides], compared.comparison.not_decided)
+        return ""
+    rule = replace(options.rule, by_dtype=LONG_TOLERANCES)
+    return difference_of(a, b, options._replace(rule=rule))
 
 
 def _layer_of(subject: Subject) -> LayerSubject | FunctionSubject:

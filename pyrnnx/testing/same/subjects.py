@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.comparison.layers import label
+from pyrnnx.comparison.agreement import Rule
+from pyrnnx.comparison.calls import label
+from pyrnnx.comparison.models.stacks import StackModel
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.frontends.onnx.layers import unbound_node
 from pyrnnx.frontends.torch.tensors import as_numpy
@@ -25,17 +27,24 @@ from pyrnnx.operator.conventions import (
     OUTPUTS,
     Convention,
     arguments_by_name,
+    axis_size,
     rearrange,
     weight_axes,
 )
+from pyrnnx.stacks.stack import Stack
 from pyrnnx.testing.same import torch_modules
-from pyrnnx.testing.same.signatures import EVERYDAY_NAMES, Call, read_call
-
-if TYPE_CHECKING:
-    from onnx import NodeProto
+from pyrnnx.testing.same.functions import EVERYDAY_NAMES, Call, read_call
 
 WEIGHTS = ("W", "R", "B", "P")
-_WEIGHTS_MISSING = "assert_same: {}: inputs has {}, but not {}; expected both W and R, or no weights"
+
+
+class Options(NamedTuple):
+    """Arguments of `assert_same` beside the two that it compares."""
+
+    inputs: Mapping[str, Any] | None
+    outputs: Sequence[str] | None
+    rule: Rule
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -59,45 +68,43 @@ class LayerSubject:
         return self.layer.op is None or self.layer.op.has_cell_state
 
     @property
+    def has_lengths(self) -> bool:
+        return bool(self.convention.axes_of("sequence_lens"))
+
+    @property
     def order(self) -> tuple[str, ...]:
         """The canonical arguments of a call, in the layer's own order."""
         operation = getattr(self.layer, "operation", None)
         if operation is not None:
             return tuple(name for name in operation.inputs if name not in WEIGHTS)
         absent = set() if self.has_cell_state else {"initial_c"}
-        if self.module is not None or not self.convention.axes_of("sequence_lens"):
+        if self.module is not None or not self.has_lengths:
             absent.add("sequence_lens")
         return tuple(name for name in CALL_ARGUMENTS if name not in absent)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Canonical names of the outputs of the layer's call."""
+        """Canonical names of the outputs of the layer's call; a cell has no Y."""
         operation = getattr(self.layer, "operation", None)
-        cell = operation is None and not self.convention.axes_of("sequence_lens")
-        everything = OUTPUTS if self.has_cell_state else OUTPUTS[:2]
-        return operation.outputs if operation is not None else everything[1:] if cell else everything
+        if operation is not None:
+            return tuple(operation.outputs)
+        return OUTPUTS[0 if self.has_lengths else 1 : 3 if self.has_cell_state else 2]
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
         """All names of each argument and each weight; the layer's own first."""
-        everything = (*CALL_ARGUMENTS, *WEIGHTS)
         absent = set() if self.has_cell_state else {"initial_c", "P"}
-        if not self.convention.axes_of("sequence_lens"):
+        if not self.has_lengths:
             absent.add("sequence_lens")
-        return {name: self._names_of(name) for name in everything if name not in absent}
-
-    def _names_of(self, name: str) -> tuple[str, ...]:
-        own = self.node_names.get(name, self.convention.name_of(name))
-        return tuple(dict.fromkeys((own, self.convention.name_of(name), *EVERYDAY_NAMES[name])))
+        names = {}
+        for name in (*CALL_ARGUMENTS, *WEIGHTS):
+            own = self.convention.name_of(name)
+            if name not in absent:
+                names[name] = tuple(dict.fromkeys((self.node_names.get(name, own), own, *EVERYDAY_NAMES[name])))
+        return names
 
     def read_inputs(self, given: Mapping[str, Any]) -> tuple[dict[str, AnyArray], dict[str, AnyArray]]:
-        """Return call arguments in canonical axes and weights as passed, by canonical name.
-
-        Raises
-        ------
-        ArgumentError
-            Names that are unknown or twice there, what is no array, another shape.
-        """
+        """Return call arguments in canonical axes and weights as passed, by canonical name."""
         known = {own: name for name, own in self.node_names.items()} | {name: name for name in WEIGHTS}
         known |= arguments_by_name(self.convention)
         arrays: dict[str, AnyArray] = {}
@@ -113,9 +120,9 @@ class LayerSubject:
         return {name: self._canonical(name, array) for name, array in arrays.items()}, weights
 
     def _canonical(self, name: str, array: AnyArray) -> AnyArray:
-        axes = self.convention.axes_of(name)
         if name == "sequence_lens":
             return array
+        axes = self.convention.axes_of(name)
         check.shape("assert_same: inputs", self.convention.name_of(name), array.shape, axes, {})
         return rearrange(array, axes, CANONICAL.axes_of(name))
 
@@ -127,9 +134,12 @@ class LayerSubject:
             raise ArgumentError(f"assert_same: inputs has {', '.join(weights)}; {self.label} has its weights")
         missing = [name for name in ("W", "R") if name not in weights]
         if missing:
-            raise ArgumentError(_WEIGHTS_MISSING.format(self.label, ", ".join(weights), missing[0]))
+            raise ArgumentError(
+                f"assert_same: {self.label}: inputs has {', '.join(weights)}, but not {missing[0]}; expected both W "
+                "and R, or no weights"
+            )
         bind: Callable[..., Layer] = self.layer.bind
-        return LayerSubject(bind(**weights), self.node_names, self.module)
+        return replace(self, layer=bind(**weights))
 
 
 @dataclass(frozen=True)
@@ -146,29 +156,26 @@ class FunctionSubject:
         function = self.function.forward if self.is_module else self.function
         return read_call(self.label, function, order, names, weights)
 
-    def __call__(self, call: Call, arrays: Mapping[str, AnyArray]) -> Any:
-        return call(partial(torch_modules.run_module, self.function) if self.is_module else self.function, arrays)
+    def run(self, call: Call, arrays: Mapping[str, AnyArray]) -> Any:
+        """Call the function with copies, because it may write to its arguments."""
+        copies = {name: np.array(array, order="C") for name, array in arrays.items()}
+        return call(partial(torch_modules.run_module, self.function) if self.is_module else self.function, copies)
 
 
 Subject: TypeAlias = LayerSubject | FunctionSubject | Model
 
 
 def read_subject(letter: str, value: Any, opset: int) -> Subject:
-    """Return a compared object as a layer, model or function.
-
-    Raises
-    ------
-    PyrnnxError
-        What is none of all that; a path or a node that cannot be read.
-    """
+    """Return a compared object as a layer, model or function."""
     if is_source(value):
         value = read_model_or_layer(value)
-    if isinstance(value, Model):
-        return value
+    if isinstance(value, (Model, Stack)):
+        return StackModel(value) if isinstance(value, Stack) else value
     if isinstance(value, (Layer, UnboundLayer)) and not isinstance(value, type):
         return LayerSubject(value)
     if hasattr(value, "op_type") and hasattr(value, "attribute") and not isinstance(value, type):
-        return _node(value, opset)
+        unbound = unbound_node(value, {}, opset)
+        return LayerSubject(unbound, dict(unbound.parts.inputs))
     if torch_modules.is_module(value):
         if torch_modules.is_recurrent(value):
             return LayerSubject(torch_modules.layer_of(value), module=value)
@@ -176,15 +183,10 @@ def read_subject(letter: str, value: Any, opset: int) -> Subject:
     if not callable(value) or isinstance(value, type):
         what = f"the class {value.__name__}" if isinstance(value, type) else printable(shown(value))
         raise ArgumentError(
-            f"assert_same: {letter} is {what}; expected a layer, a model, the path of one, an onnx.NodeProto, a module "
-            "of PyTorch or a function"
+            f"assert_same: {letter} is {what}; expected a layer, a model, the path of one, a stack, an onnx.NodeProto, "
+            "a module of PyTorch or a function"
         )
     return FunctionSubject(_function_label(value), value)
-
-
-def _node(node: NodeProto, opset: int) -> LayerSubject:
-    unbound = unbound_node(node, {}, opset)
-    return LayerSubject(unbound, dict(unbound.parts.inputs))
 
 
 def _function_label(function: Any) -> str:
@@ -198,12 +200,6 @@ def own_weights(layer: Layer) -> dict[str, AnyArray]:
     """Return the layer's weights in its own arrangement; absent optional ones are zero."""
     sizes = {"D": layer.op.num_directions, "H": layer.op.hidden_size, "I": layer.input_size}
     return {
-        name: layer.weights[name] if name in layer.weights else np.zeros(_shape(axes, sizes), layer.dtype)
+        name: layer.weights.get(name, np.zeros([axis_size(axis, sizes) or 0 for axis in axes], layer.dtype))
         for name, axes in weight_axes(layer.op, layer.convention).items()
     }
-
-
-def _shape(axes: Sequence[str], sizes: Mapping[str, int]) -> list[int]:
-    from pyrnnx.operator.conventions import axis_size
-
-    return [axis_size(axis, sizes) or 0 for axis in axes]

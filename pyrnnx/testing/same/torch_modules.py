@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.frontends.torch.modules import module_layer
 from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import TORCH, TORCH_BATCH_FIRST, Convention
-from pyrnnx.testing.same.arrays import as_tensor, torch_package
+
+
+def torch_package() -> Any:
+    """Return PyTorch if it is already imported, else None."""
+    return sys.modules.get("torch")
+
+
+def as_tensor(array: AnyArray, like: Any) -> Any:
+    """Return a tensor on the device of another, with NumPy's bfloat16 as PyTorch's."""
+    torch = torch_package()
+    if array.dtype.name == "bfloat16":
+        tensor = torch.from_numpy(array.astype(np.float32)).to(torch.bfloat16)
+    else:
+        tensor = torch.from_numpy(np.ascontiguousarray(array).copy())
+    return tensor if like is None else tensor.to(like.device)
 
 
 def is_module(value: Any) -> bool:

@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from pyrnnx.comparison.agreement import DEFAULT, first_apart
+from pyrnnx.comparison.agreement import first_apart
 from pyrnnx.comparison.aspects import Difference
+from pyrnnx.comparison.calls import label
 from pyrnnx.comparison.distances import Deviation, deviation, joined, largest
 from pyrnnx.comparison.inputs import INPUTS, NO_DIMS
-from pyrnnx.comparison.intermediates import Values as Intermediates
-from pyrnnx.comparison.intermediates import described, shared_values
-from pyrnnx.comparison.layers import Comparison, compare_layers, label, with_convention
-from pyrnnx.comparison.model_runs import (
-    LayerValues,
+from pyrnnx.comparison.layers import Comparison, compare_layers, with_convention
+from pyrnnx.comparison.models.pairs import Pair, pair_layers, turned_layers
+from pyrnnx.comparison.models.runs import (
     Matched,
     Run,
     axes_of_layers,
     by_own_names,
     matched_inputs,
-    matched_outputs,
+    matched_names,
     try_both,
-    try_given,
     two_conventions,
 )
-from pyrnnx.comparison.pairs import Pair, pair_layers, turned_layers
+from pyrnnx.comparison.models.tries import Tries, unvaried
+from pyrnnx.comparison.models.values import compare_values, described, shared_values
 from pyrnnx.comparison.result import Result
-from pyrnnx.comparison.tries import Tries, unvaried
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.models.layers import AnyLayer
 from pyrnnx.models.model import Model, layer_values
 
-Values: TypeAlias = Mapping[str, tuple[Any, Any]]  # outputs of a call of two models, by name
-Differs: TypeAlias = Callable[[Values], bool]
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModelComparison(Result):
     """Comparison of two models; printed as text.
 
@@ -120,18 +115,15 @@ class ModelComparison(Result):
         for pair in self.layers.values():
             yield from pair._deviations()
 
-    def __hash__(self) -> int:
-        layers, deviations = frozenset(self.layers.items()), frozenset(self.deviations.items())
-        return hash((self.a, self.b, layers, self.unpaired, self.outputs, deviations, self.not_compared))
-
     def __repr__(self) -> str:
         count = len(self.layers)
         return self._repr(f"{shown(self.a)} and {shown(self.b)}: {count} {'pair' if count == 1 else 'pairs'} of layers")
 
 
-def differing(values: Values) -> bool:
-    """Return whether outputs are apart by more than the default tolerance of `equal`."""
-    return any(apart is None or not apart.within(*DEFAULT) for apart in (deviation(*both) for both in values.values()))
+def differ(a: Any, b: Any) -> bool:
+    """Return whether two values are apart by more than the default tolerance of `equal`."""
+    apart = deviation(a, b)
+    return apart is None or not apart.within()
 
 
 def compare_models(
@@ -141,43 +133,56 @@ def compare_models(
     seed: int,
     intermediates: bool | None = None,
     dims: Mapping[str, int] = NO_DIMS,
-    differs: Differs = differing,
+    differs: Callable[[Any, Any], bool] = differ,
     chosen: Callable[[Collection[str]], Collection[str]] = list,
 ) -> tuple[ModelComparison, Matched, Run | None]:
     """Compare two models as `pyrnnx.compare` does.
 
-    `chosen` returns which of the outputs count. Return the comparison, the matched outputs, and the first run whose
-    outputs `differs` rejects, else the first run, if any.
+    `chosen` returns which of the outputs count. Return the comparison, the matched outputs, and the first run in which
+    an output `differs`, else the first run, if any.
     """
-    match = _matched(a, b)
-    wanted = chosen(match.outputs.names)
-    names = {name: both for name, both in match.outputs.names.items() if name in wanted}
-    match = match._replace(outputs=match.outputs._replace(names=names))
-    layers_a, layers_b = dict(a.layers), dict(b.layers)
-    layers: dict[str, Comparison] = {}
-    for pair in match.pairs:
-        layers[_free_key(pair, layers)] = _compare_pair(pair, layers_a[pair.a], layers_b[pair.b], seed)
+    result, names = _compare_layers(a, b, seed)
+    match, outputs = _matched(a, b, names)
+    wanted = chosen(outputs.names)
+    outputs = outputs._replace(names={name: both for name, both in outputs.names.items() if name in wanted})
     why = ""
-    if any(layers_a[pair.a].convention.axes != layers_b[pair.b].convention.axes for pair in match.pairs):
-        why = two_conventions(match.inputs, match.outputs)
+    if any(a.layers[first].convention.axes != b.layers[second].convention.axes for first, second in names):
+        why = two_conventions(match, outputs)
     if why and inputs is not None:
         raise ArgumentError(
             f"{INPUTS}: {label(a)} and {label(b)} cannot run on the same arrays: {why}; expected no inputs, which "
             "compares only their layers"
         )
-    result = ModelComparison(
-        label(a), label(b), layers, match.unpaired, (), {}, why, not_decided=_turned(match, layers_a, layers_b)
-    )
     if why:
-        return result, match.outputs, None
-    result, ran = _compared(result, match, _tries(a, b, match, inputs, seed, dims), differs)
+        return replace(result, not_compared=why), outputs, None
+    given = by_own_names(a, inputs or {}, INPUTS)
+    result, ran = _compared(result, outputs, try_both(a, b, match, outputs, seed, dims, given), differs)
     if intermediates is None:
         intermediates = bool(result.outputs) or first_apart(result.deviations) is not None
     if intermediates:
-        values = Intermediates(a, b, ran.inputs_a, ran.inputs_b)
-        values.compare(shared_values(a, b, *match.inside, match.names))
-        result = replace(result, values=values.deviations, values_skipped=values.skipped)
-    return result, match.outputs, ran
+        values, skipped = compare_values(a, b, ran, shared_values(a, b, names))
+        result = replace(result, values=values, values_skipped=skipped)
+    return result, outputs, ran
+
+
+def _compare_layers(a: Model, b: Model, seed: int) -> tuple[ModelComparison, list[tuple[str, str]]]:
+    """Return a comparison of the layers alone, and the names of those that are paired."""
+    layers_a, layers_b = dict(a.layers), dict(b.layers)
+    pairs, *rest = pair_layers(layers_a, layers_b)
+    layers: dict[str, Comparison] = {}
+    for pair in pairs:
+        key = ", ".join({pair.a: None, pair.b: None})
+        while key in layers:  # a name may have a comma
+            key += "*"
+        layers[key] = _compare_pair(pair, layers_a[pair.a], layers_b[pair.b], seed)
+    unpaired = [label(own[name]) for own, left in zip((layers_a, layers_b), rest, strict=True) for name in left]
+    turned = [
+        f"{label(first)} of a, {_direction(first)}, has the weights of {label(second)} of b, which runs in another "
+        f"direction, {_direction(second)}"
+        for first, second in turned_layers(layers_a, layers_b, *rest)
+    ]
+    result = ModelComparison(label(a), label(b), layers, tuple(unpaired), (), {}, not_decided=tuple(turned))
+    return result, [(pair.a, pair.b) for pair in pairs]
 
 
 def try_models(a: Model, b: Model, given: Mapping[str, Any], seed: int) -> tuple[Matched, Tries[Run]]:
@@ -188,53 +193,16 @@ def try_models(a: Model, b: Model, given: Mapping[str, Any], seed: int) -> tuple
     PyrnnxError
         As of `compare`, partly when iterating.
     """
-    match = _matched(a, b)
-    outputs = match.outputs._replace(names={name: both for name, both in match.outputs.names.items() if both[0]})
-    return outputs, try_both(a, b, match.inputs, outputs, seed, NO_DIMS, given)
+    pairs, *_ = pair_layers(dict(a.layers), dict(b.layers))
+    match, outputs = _matched(a, b, [(pair.a, pair.b) for pair in pairs])
+    outputs = outputs._replace(names={name: both for name, both in outputs.names.items() if both[0]})
+    return outputs, try_both(a, b, match, outputs, seed, NO_DIMS, given)
 
 
-class _Match(NamedTuple):
-    """Paired layers, inputs and outputs of two models."""
-
-    pairs: list[Pair]
-    rest: tuple[list[str], list[str]]  # names of other layers
-    unpaired: tuple[str, ...]  # their labels
-    inside: tuple[LayerValues, LayerValues]  # what the layers take and return in their models
-    inputs: Matched
-    outputs: Matched
-
-    @property
-    def names(self) -> list[tuple[str, str]]:
-        """The names of paired layers."""
-        return [(pair.a, pair.b) for pair in self.pairs]
-
-
-def _matched(a: Model, b: Model) -> _Match:
-    layers = dict(a.layers), dict(b.layers)
-    pairs, *others = pair_layers(*layers)
-    rest = others[0], others[1]
-    unpaired = tuple([label(own[name]) for own, names in zip(layers, rest, strict=True) for name in names])
-    inside = (layer_values(a), layer_values(b)) if pairs else ({}, {})
-    axes = axes_of_layers(*inside, [(pair.a, pair.b) for pair in pairs])
-    return _Match(pairs, rest, unpaired, inside, matched_inputs(a, b, axes), matched_outputs(a, b, axes))
-
-
-def _tries(
-    a: Model, b: Model, match: _Match, inputs: Mapping[str, Any] | None, seed: int, dims: Mapping[str, int]
-) -> Tries[Run]:
-    given = {name: np.asarray(array) for name, array in by_own_names(a, inputs or {}, INPUTS).items()}
-    if inputs is None or {both[0] for both in match.inputs.names.values()} - given.keys():
-        return try_both(a, b, match.inputs, match.outputs, seed, dims, given)
-    return try_given(a, b, match.inputs, match.outputs, inputs)
-
-
-def _turned(match: _Match, a: Mapping[str, AnyLayer], b: Mapping[str, AnyLayer]) -> tuple[str, ...]:
-    """Return, in words, which layers have a counterpart that runs in another direction."""
-    return tuple(
-        f"{label(a[first])} of a, {_direction(a[first])}, has the weights of {label(b[second])} of b, which runs in "
-        f"another direction, {_direction(b[second])}"
-        for first, second in turned_layers(a, b, *match.rest)
-    )
+def _matched(a: Model, b: Model, pairs: Sequence[tuple[str, str]]) -> tuple[Matched, Matched]:
+    """Return the matched inputs and outputs of two models with these pairs of layers."""
+    axes = axes_of_layers(layer_values(a), layer_values(b), pairs)
+    return matched_inputs(a, b, axes), Matched(matched_names(a.outputs, b.outputs), axes)
 
 
 def _direction(layer: AnyLayer) -> str:
@@ -242,49 +210,34 @@ def _direction(layer: AnyLayer) -> str:
 
 
 def _compared(
-    result: ModelComparison, match: _Match, tries: Tries[Run], differs: Differs
+    result: ModelComparison, outputs: Matched, tries: Tries[Run], differs: Callable[[Any, Any], bool]
 ) -> tuple[ModelComparison, Run]:
     """Return the comparison with the outputs of all calls, and the first call that differs, else the first."""
     parts: dict[str, list[Deviation]] = {}
     differences: dict[str, Difference] = {}
-    chosen: Run | None = None
-    is_chosen = False
-    shapes: dict[str, tuple[int, ...]] = {}
+    first: Run | None = None
+    differing: Run | None = None
     for ran in tries:
-        values = match.outputs.values(ran)
-        if chosen is None:
-            chosen, shapes = ran, {name: np.shape(array) for name, array in ran.inputs_a.items()}
-        if not is_chosen and differs(values):
-            chosen, is_chosen = ran, True
-        for name, both in values.items():
-            apart = deviation(*both) if all(match.outputs.names[name]) else None
+        first = first or ran
+        for name, both in outputs.values(ran).items():
+            apart = deviation(*both) if all(outputs.names[name]) else None
             if apart is None:
-                words = Difference(f"output {shown(name)}", *map(described, both))
-                differences.setdefault(name, words)
+                differences.setdefault(name, Difference(f"output {shown(name)}", *map(described, both)))
             else:
                 parts.setdefault(name, []).append(apart)
-    assert chosen is not None  # there is a call
-    deviations = {name: joined(apart) for name, apart in parts.items() if name not in differences}
+            if apart is None or differs(*both):
+                differing = differing or ran
+    assert first is not None  # there is a call
     result = replace(
         result,
         outputs=tuple(differences.values()),
-        deviations=deviations,
-        input_shapes=shapes,
+        deviations={name: joined(apart) for name, apart in parts.items() if name not in differences},
+        input_shapes={name: np.shape(array) for name, array in first.inputs_a.items()},
         calls=tuple(tries.calls),
         not_decided=(*result.not_decided, *tries.reasons),
         spreads=tries.spreads,
     )
-    return result, chosen
-
-
-def _free_key(pair: Pair, layers: Mapping[str, Comparison]) -> str:
-    """Return both names, with a number if two pairs would have one key."""
-    stem = key = ", ".join({pair.a: None, pair.b: None})
-    number = 1
-    while key in layers:
-        number += 1
-        key = f"{stem}#{number}"
-    return key
+    return result, differing or first
 
 
 def _compare_pair(pair: Pair, a: AnyLayer, b: AnyLayer, seed: int) -> Comparison:

@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import INTEGERS
 from pyrnnx.comparison.distances import UNLIKE, Deviation, deviation, element_distances, joined
-from pyrnnx.comparison.random_inputs import WITHOUT_ZERO, Maker, Sizes
+from pyrnnx.comparison.inputs import in_words
+from pyrnnx.comparison.models.random_inputs import WITHOUT_ZERO, Maker, Sizes
 from pyrnnx.errors import PyrnnxError, shown
 
 MOST_CALLS = 64
@@ -19,7 +19,6 @@ MOST_STEPS = 6144  # to which open dimensions are doubled while an output is emp
 _CONSTANT_CALLS = 5  # before an output counts as constant
 _MOST_ELEMENTS = 4096  # of an integer input that selects from many rows, in one call
 _MOST_IDLE = 4
-_SHOWN_VALUES = 8
 _MORE_STEPS = 9  # of the second call, on every axis that may be time: some mistakes show only after several steps
 _NOTHING = Deviation(0.0)  # spread of an output of one call
 R = TypeVar("R")
@@ -57,13 +56,7 @@ class Tries(Generic[R]):
         self.spreads: dict[str, Deviation] = {}
 
     def __iter__(self) -> Iterator[R]:
-        """Yield the result of each call.
-
-        Raises
-        ------
-        PyrnnxError
-            The first error, in the caller's words, if no call is accepted.
-        """
+        """Yield the result of each call."""
         sizes, result = self._first()
         yield result
         for larger in self._larger(sizes):
@@ -74,22 +67,17 @@ class Tries(Generic[R]):
         while self._maker.wanted and len(self.calls) < MOST_CALLS and self._is_more_needed(idle):
             self._maker.attempt += 1
             before = self._maker.progress(), self._seen.constant()
-            larger = self._next_sizes(sizes)
-            others = (sizes[0], larger[1]), (larger[0], sizes[1]), sizes  # if it refuses more of both
-            yield from next(filter(None, map(self._called, (larger, *others))), [])
+            first, others = self._next_sizes(sizes)
+            choices = (first, others), (sizes[0], others), (first, sizes[1]), sizes  # if it refuses more of both
+            yield from next(filter(None, map(self._called, choices)), [])
             is_idle = (self._maker.progress(), self._seen.constant()) == before and not self._maker.has_untried()
             idle = idle + 1 if is_idle else 0
-        self.reasons = self._seen.reasons(self._maker.is_open, constant=self._is_random)
-        self.reasons += self.left()
+        self.reasons = [*self._seen.reasons(self._maker.is_open, constant=self._is_random), *self._maker.left()]
         self.spreads = self._seen.spreads if self._is_random else {}
         for name in self._maker.fixed():
             self.calls[0] += f" (other numbers of {shown(name)} were refused)"
         if self._kind == WITHOUT_ZERO and self.calls:
             self.calls[-1] += " (numbers of 0 were refused)"
-
-    def left(self) -> list[str]:
-        """Return, in words, which integer inputs did not vary enough."""
-        return self._maker.left()
 
     def _first(self) -> tuple[Sizes, R]:
         first: PyrnnxError | None = None
@@ -157,34 +145,29 @@ class Outputs:
     """Outputs of several calls: which are empty, missing or constant so far."""
 
     def __init__(self) -> None:
-        self._first: dict[str, Sequence[Any]] = {}
+        self._calls = 0
+        self._first: dict[str, Sequence[Any]] = {}  # of the first call that has elements, if there is one
         self._filled: set[str] = set()
         self.spreads: dict[str, Deviation] = {}
-        self._calls = 0
 
     def add(self, outputs: Mapping[str, Sequence[Any]]) -> None:
         """Add the values of a call by name, one of each model."""
         self._calls += 1
         for name, values in outputs.items():
-            if all(value is None for value in values):
+            present = [value for value in values if value is not None]
+            if not present or not all(map(_has_elements, present)):
                 self._first.setdefault(name, values)
-            elif all(value is None or _has_elements(value) for value in values):
-                if name not in self._filled:
-                    self._first[name] = values
-                else:
-                    spreads = [self.spreads.get(name), *map(_spread, self._first[name], values)]
-                    self.spreads[name] = joined([spread for spread in spreads if spread is not None])
-                self._filled.add(name)
+            elif name in self._filled:
+                spreads = [self.spreads.get(name), *map(_spread, self._first[name], values)]
+                self.spreads[name] = joined([spread for spread in spreads if spread is not None])
             else:
-                self._first.setdefault(name, values)
+                self._first[name] = values
+                self._filled.add(name)
 
     def empty(self) -> list[str]:
         """Return the outputs that have no elements in all calls."""
-        return [
-            name
-            for name, values in self._first.items()
-            if name not in self._filled and any(value is not None for value in values)
-        ]
+        left = {name: values for name, values in self._first.items() if name not in self._filled}
+        return [name for name, values in left.items() if any(value is not None for value in values)]
 
     def constant(self) -> list[str]:
         """Return the outputs that vary by no more than the default tolerance."""
@@ -197,9 +180,9 @@ class Outputs:
         missing = [name for name, values in self._first.items() if all(value is None for value in values)]
         words += [f"output {shown(name)} is missing" for name in missing]
         if constant:
-            in_calls = f"{self._calls} call{'s' if self._calls > 1 else ''}"
             still = [name for name in self.constant() if not self.spreads.get(name, _NOTHING).largest]
-            words += [f"output {shown(name)} is constant in {in_calls}" for name in still]
+            calls = f"{self._calls} call{'s' if self._calls > 1 else ''}"
+            words += [f"output {shown(name)} is constant in {calls}" for name in still]
         return words if self._first else ["there is no output"]
 
 
@@ -228,13 +211,3 @@ def _spread(a: Any, b: Any) -> Deviation:
             a, b = a[is_finite], b[is_finite]
             return (deviation(a, b) or UNLIKE) if a.size else _NOTHING
     return deviation(a, b) or UNLIKE
-
-
-def in_words(arrays: Mapping[str, Any]) -> str:
-    """Return the shapes of inputs, and the numbers of small integer ones."""
-    words = []
-    for name, array in arrays.items():
-        shape, numbers = np.shape(array), np.asarray(array)
-        is_small = numbers.dtype.name in (*INTEGERS, "bool") and 0 < numbers.size <= _SHOWN_VALUES
-        words.append(f"{shown(name)} {numbers.tolist() if is_small else shape}")
-    return ", ".join(words) or "no inputs"

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.comparison.inputs import HINT, INPUTS
-from pyrnnx.comparison.layers import label
-from pyrnnx.comparison.random_inputs import VARIED, Maker, Wanted, check_dims, symbols_of
-from pyrnnx.comparison.tries import Tries
+from pyrnnx.comparison.calls import label
+from pyrnnx.comparison.inputs import HINT
+from pyrnnx.comparison.models.random_inputs import Maker, Wanted, check_dims, symbols_of
+from pyrnnx.comparison.models.tries import Tries
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models.model import LayerValue, Model, input_roles, layer_values
@@ -61,21 +61,10 @@ class Matched(NamedTuple):
         return array if axes is None or axes[0] == axes[1] else rearrange(np.asarray(array), axes[1], axes[0])
 
 
-def matched_outputs(a: Model, b: Model, axes: Axes) -> Matched:
-    """Match the outputs of both models."""
-    return Matched(_matched(a.outputs, b.outputs), axes)
-
-
 def matched_inputs(a: Model, b: Model, axes: Axes) -> Matched:
-    """Match the inputs that a model requires, and those with defaults that are to be varied.
-
-    Raises
-    ------
-    ArgumentError
-        An input that only one of the models has.
-    """
+    """Match the inputs that a model requires, and those with defaults that are to be varied."""
     required = [[info for info in model.inputs if not info.optional] for model in (a, b)]
-    matched = _matched(*required, alike=True)
+    matched = matched_names(*required, alike=True)
     for name, (first, second) in matched.items():
         if not (first and second):
             raise ArgumentError(
@@ -130,7 +119,9 @@ def two_conventions(*matched: Matched) -> str:
     return "" if arranged else words
 
 
-def _matched(a: Sequence[TensorInfo], b: Sequence[TensorInfo], *, alike: bool = False) -> dict[str, tuple[str, str]]:
+def matched_names(
+    a: Sequence[TensorInfo], b: Sequence[TensorInfo], *, alike: bool = False
+) -> dict[str, tuple[str, str]]:
     """Match by common names, then by the names of two conventions for one array, then in order.
 
     An empty name means no match. `alike` restricts the last step to equal dtype and rank.
@@ -166,32 +157,8 @@ class Run(NamedTuple):
     outputs_b: dict[str, Any]
 
 
-def try_given(a: Model, b: Model, inputs: Matched, outputs: Matched, given: Mapping[str, Any]) -> Tries[Run]:
-    """Return the one call of both models on the inputs of a caller, by the names of a.
-
-    Raises
-    ------
-    PyrnnxError
-        Names that a has not; when iterating, what the models reject.
-    """
-    arrays = by_own_names(a, given, INPUTS)
-    return Tries(
-        lambda _: _run(a, b, inputs, arrays),
-        outputs.values,
-        Maker((), 0, {}, "compare", HINT),
-        lambda error: f"compare: {error} (pass the arrays for both models as inputs=...)",
-        given=arrays,
-    )
-
-
 def by_own_names(model: Model, inputs: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Return inputs that may be called by aliases by the names of the model.
-
-    Raises
-    ------
-    ArgumentError
-        A name that the model does not have; `what` is the argument.
-    """
+    """Return inputs that may be called by aliases by the names of the model."""
     names = {alias: info.name for info in model.inputs for alias in (*info.aliases, info.name)}
     for name in inputs:
         if name not in names:
@@ -213,20 +180,17 @@ def try_both(
 
     Iterating raises a PyrnnxError for inputs that cannot be made, and for models that reject all of them.
     """
-    wanted = [entry for entry in _wanted(a, b, inputs) if entry.info.name not in given]
-    known = {name: size for info in a.inputs if info.name in given for name, size in _symbols(info, given[info.name])}
-    symbols = symbols_of(info for entry in wanted for info in entry[:2])
-    sizes = {**{name: size for name, size in known.items() if name in symbols}, **dims}
-    return Tries(
-        lambda arrays: _run(a, b, inputs, {**given, **arrays}),
-        outputs.values,
-        Maker(wanted, seed, sizes, "compare", HINT, lambda arrays: _inner_steps(a, {**given, **arrays})),
-        lambda error: (
-            f"compare: {label(a)} and {label(b)} do not both run on random inputs of the sizes that they "
-            f"declare; pass others as inputs=... ({error})"
-        ),
-        given=given,
-    )
+    maker = _maker(a, b, inputs, given, seed, dims, "compare", HINT)
+
+    def words(error: PyrnnxError) -> str:
+        if not maker.wanted:
+            return f"compare: {error} (pass the arrays for both models as inputs=...)"
+        return (
+            f"compare: {label(a)} and {label(b)} do not both run on random inputs of the sizes that they declare; pass "
+            f"others as inputs=... ({error})"
+        )
+
+    return Tries(lambda arrays: _run(a, b, inputs, {**given, **arrays}), outputs.values, maker, words, given=given)
 
 
 class Call(NamedTuple):
@@ -244,65 +208,65 @@ def try_alone(
     what: str,
     hint: str,
     words: Callable[[PyrnnxError], str] = str,
-    kind: int = VARIED,
-    *,
-    optional: bool = True,
 ) -> Tries[Call]:
     """Return the calls of a model on the given inputs by name, and random numbers for the others.
 
-    Some calls have values for `optional` inputs.
-
-    The shapes of given inputs set symbolic dimensions; `kind` is that of the first integers. Other arguments are those
-    of `Maker`, and of `Tries`.
+    Some calls have values for optional inputs. The shapes of given inputs set symbolic dimensions. Other arguments are
+    those of `Maker`, and of `Tries`.
     """
+    required = _required(model, given)
 
     def run(arrays: dict[str, Any]) -> Call:
         every = {**arrays, **given}
-        inputs = {info.name: every[info.name] for info in wanted if info.name in every}
+        inputs = {name: every[name] for name in required.names if name in every}
         with kept_states(model):
             return Call(inputs, model(inputs))
 
-    wanted, maker = _maker(model, given, seed, dims, what, hint, _varied(model) if optional else set())
-    maker.first_kind = kind
-    return Tries(
-        run,
-        lambda call: {name: (value,) for name, value in call.outputs.items()},
-        maker,
-        words,
-        given=given,
+    maker = _maker(model, model, required, given, seed, dims, what, hint)
+    return Tries(run, lambda call: {name: (value,) for name, value in call.outputs.items()}, maker, words, given=given)
+
+
+def _required(model: Model, given: Collection[str]) -> Matched:
+    """Return the inputs that a call of one model has, or may have because they are varied."""
+    layers, varied = layer_values(model), {*given, *_varied(model)}
+    names = [info.name for info in model.inputs if not info.optional or info.name in varied]
+    return Matched(
+        {name: (name, name) for name in names}, axes_of_layers(layers, layers, [(key, key) for key in layers])
     )
 
 
-def random_calls(
-    model: Model, given: Mapping[str, AnyArray], seed: int, dims: Mapping[str, int], what: str, hint: str
-) -> Iterator[dict[str, AnyArray]]:
-    """Yield inputs of calls as `try_alone` does, until the caller accepts them."""
-    required, maker = _maker(model, given, seed, dims, what, hint)
-    for _, _, arrays in maker.first_calls():
-        yield {info.name: given[info.name] if info.name in given else arrays[info.name] for info in required}
-
-
 def _maker(
-    model: Model,
-    given: Mapping[str, AnyArray],
+    a: Model,
+    b: Model,
+    inputs: Matched,
+    given: Mapping[str, Any],
     seed: int,
     dims: Mapping[str, int],
     what: str,
     hint: str,
-    varied: Collection[str] = (),
-) -> tuple[list[TensorInfo], Maker]:
-    """Return the inputs that a call has, or may have if `varied`, and a maker of those that are not given."""
-    layers, roles = layer_values(model), input_roles(model)
-    axes = axes_of_layers(layers, layers, [(name, name) for name in layers])
-    inputs = _completed(model, layers)
-    required = [info for info in inputs.values() if not info.optional or info.name in (*given, *varied)]
-    known = {name: size for info in required if info.name in given for name, size in _symbols(info, given[info.name])}
-    wanted = [Wanted(info, info, axes.get((info.name, info.name)), _role(info, roles)) for info in required]
-    check_dims(dims, symbols_of(inputs.values()), what)
+) -> Maker:
+    """Return a maker of the inputs that are not given; the shapes of given ones set symbolic dimensions."""
+    infos_a, infos_b = _completed(a), _completed(b)
+    roles_a, roles_b = input_roles(a), input_roles(b)
+    wanted = []
+    for both in inputs.names.values():
+        first, second = infos_a[both[0]], infos_b[both[1]]
+        roles = _role(first, roles_a), _role(second, roles_b)
+        rows = max((role.rows for role in roles if role.rows is not None), default=None)
+        role = merged(roles)._replace(rows=rows)  # numbers of which one model has no row show a difference
+        wanted.append(Wanted(first, second, inputs.axes.get(both), role))
+    check_dims(dims, symbols_of([*infos_a.values(), *infos_b.values()]), what)
+    known = {
+        dimension: size
+        for entry in wanted
+        if entry.info.name in given
+        for dimension, size in zip(entry.info.shape or (), np.shape(given[entry.info.name]), strict=False)
+        if isinstance(dimension, str)
+    }
     missing = [entry for entry in wanted if entry.info.name not in given]
-    symbols = symbols_of(entry.info for entry in missing)
+    symbols = symbols_of(info for entry in missing for info in entry[:2])
     sizes = {name: size for name, size in {**known, **dims}.items() if name in symbols}
-    return required, Maker(missing, seed, sizes, what, hint, lambda made: _inner_steps(model, {**given, **made}))
+    return Maker(missing, seed, sizes, what, hint, lambda arrays: _inner_steps(a, {**given, **arrays}))
 
 
 def _role(info: TensorInfo, roles: Mapping[str, Role]) -> Role:
@@ -318,14 +282,7 @@ def _inner_steps(model: Model, inputs: dict[str, Any]) -> list[int]:
             results = {**inputs, **model(inputs, outputs=[name for name in axes if name not in inputs])}
     except PyrnnxError:
         return []
-    return [results[name].shape[axis] for name, axis in axes.items()]
-
-
-def _symbols(info: TensorInfo, array: AnyArray) -> Iterator[tuple[str, int]]:
-    """Yield the sizes of symbolic dimensions that a shape sets."""
-    for dimension, size in zip(info.shape or (), array.shape, strict=False):
-        if isinstance(dimension, str):
-            yield dimension, size
+    return [np.shape(results[name])[axis] for name, axis in axes.items()]
 
 
 def _run(a: Model, b: Model, inputs: Matched, inputs_a: dict[str, Any]) -> Run:
@@ -352,23 +309,10 @@ def kept_states(*models: Model) -> Iterator[None]:
             stateful.state = state
 
 
-def _wanted(a: Model, b: Model, inputs: Matched) -> list[Wanted]:
-    infos_a, infos_b = (_completed(model, layer_values(model)) for model in (a, b))
-    roles_a, roles_b = input_roles(a), input_roles(b)
-    wanted = []
-    for both in inputs.names.values():
-        first, second = infos_a[both[0]], infos_b[both[1]]
-        role, other = _role(first, roles_a), _role(second, roles_b)
-        rows = max((known for known in (role.rows, other.rows) if known is not None), default=None)
-        role = merged([role, other])._replace(rows=rows)  # numbers of which one model has no row show a difference
-        wanted.append(Wanted(first, second, inputs.axes.get(both), role))
-    return wanted
-
-
-def _completed(model: Model, values: LayerValues) -> dict[str, TensorInfo]:
+def _completed(model: Model) -> dict[str, TensorInfo]:
     """Return the inputs by name, with the sizes of the layers that take them as they are."""
     infos = {info.name: info for info in model.inputs}
-    for name, arguments in values.items():
+    for name, arguments in layer_values(model).items():
         layer = model.layers[name]
         if not isinstance(layer, Layer):
             continue
