@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyrnnx.comparison.agreement import LONG, Rule, agreement
-from pyrnnx.comparison.distances import largest
 from pyrnnx.comparison.calls import label
+from pyrnnx.comparison.distances import largest
 from pyrnnx.comparison.layers import undecided
 from pyrnnx.comparison.models.tries import unvaried
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
