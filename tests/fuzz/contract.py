@@ -1,7 +1,4 @@
-"""Contract for any file: it is read, listed, called and exported, or refused by a PyrnnxError.
-
-`check` does all of that with one file, and says what was done and what broke the promise.
-"""
+"""The contract for any file: it is read, listed, called and exported, or rejected with a PyrnnxError."""
 
 from __future__ import annotations
 
@@ -19,10 +16,7 @@ import ml_dtypes  # noqa: F401  # gives NumPy the names of its dtypes
 import numpy as np
 import onnx
 import onnx.reference.ops._op_list  # what the evaluator imports when it first runs: here, for all processes
-from fuzz import doors
-from fuzz.doors import Broken
-from fuzz.seeds import MODELS, WEIGHTS
-from fuzz.small_files import Seed
+from fuzz.seeds import WEIGHTS, Seed
 
 import pyrnnx
 from pyrnnx import PyrnnxError, PyrnnxWarning
@@ -37,8 +31,12 @@ ADDRESSES = 2**47
 FOLDERS = tuple({str(Path(str(module.__file__)).parent) + "/" for module in (pyrnnx, onnx_frontend, openvino_frontend)})
 
 
+class BrokenError(Exception):
+    """A result, an error message or a warning that breaks the contract."""
+
+
 class Finding(NamedTuple):
-    """A broken promise.
+    """A broken contract.
 
     Attributes
     ----------
@@ -73,7 +71,7 @@ def check(kind: str, file: Seed, original: Seed, folder: Path, rng: random.Rando
         warnings.simplefilter("always")
         trial = _Trial(caught)
         try:
-            (_use if kind in MODELS else doors.use)(trial, kind, file, original, folder, rng)
+            _use(trial, kind, file, original, folder, rng)
         except Exception as error:
             return trial.passed, found(trial.step, error)
     return trial.passed, None
@@ -120,7 +118,7 @@ def _use(trial: _Trial, kind: str, file: Seed, original: Seed, folder: Path, rng
     if rng.random() < 0.1:
         copied = trial("pickle", lambda: pickle.loads(pickle.dumps(model)))
         if copied is not None and repr(copied) != repr(model):
-            raise Broken("the copy of a model has another repr")
+            raise BrokenError("the copy of a model has another repr")
     if rng.random() < 0.05:
         names = [info.name for info in model.inputs]
         inputs = dict(zip(names, arrays_for(model.inputs, file.arrays, rng), strict=False))
@@ -183,7 +181,7 @@ def _check_export(proto: onnx.ModelProto) -> None:
         onnx_frontend.read_model(proto)
         onnx.checker.check_model(proto)
     except (PyrnnxError, onnx.checker.ValidationError) as error:
-        raise Broken(f"an export that is not sound ({error})") from error
+        raise BrokenError(f"an export that is not sound ({error})") from error
 
 
 def arrays_for(infos: Iterable[pyrnnx.TensorInfo], given: Sequence[Array], rng: random.Random) -> Iterator[Array]:
@@ -223,14 +221,14 @@ def _array(dtype: str, shape: Sequence[int], rng: random.Random) -> Array:
 def _check_refusal(error: PyrnnxError) -> None:
     message = str(error)
     if not message:
-        raise Broken("an error without a message") from error
+        raise BrokenError("an error without a message") from error
     if len(message) > LONGEST_MESSAGE:
-        raise Broken(f"a message of more than {LONGEST_MESSAGE} characters") from error
+        raise BrokenError(f"a message of more than {LONGEST_MESSAGE} characters") from error
     cause: BaseException | None = error
     while cause is not None:
         # Refused here for want of memory, elsewhere perhaps not.
         if isinstance(cause, MemoryError) and getattr(cause, "_total_size", 0) < ADDRESSES:
-            raise Broken("memory exhausted") from cause
+            raise BrokenError("memory exhausted") from cause
         cause = cause.__cause__ or cause.__context__
 
 
@@ -241,18 +239,18 @@ def _check_warning(warning: warnings.WarningMessage) -> None:
         return  # of NumPy, about numbers, in an operator of others
     if not issubclass(warning.category, PyrnnxWarning):
         start = re.split(r"['\[\d]", text)[0]  # before what differs from one to the next
-        raise Broken(f"{warning.category.__name__} in {_short(warning.filename)}: {start} (...{text[-200:]})")
+        raise BrokenError(f"{warning.category.__name__} in {_short(warning.filename)}: {start} (...{text[-200:]})")
     if len(text) > LONGEST_MESSAGE:
-        raise Broken(f"a warning of more than {LONGEST_MESSAGE} characters")
+        raise BrokenError(f"a warning of more than {LONGEST_MESSAGE} characters")
 
 
 def found(step: str, error: BaseException) -> Finding:
     """Return the outcome of a step, and the place in the package that raised it."""
     what = type(error).__name__
-    if isinstance(error, Broken):
+    if isinstance(error, BrokenError):
         what, error = str(error), error.__cause__ or error
     frames = [(one.filename, one.name) for one in traceback.extract_tb(error.__traceback__)]
-    if isinstance(error, Broken):
+    if isinstance(error, BrokenError):
         frames = []
     details = "".join(traceback.format_exception(error))
     return Finding(signature(f"{step}: {what.split(' (')[0]}", frames[::-1]), details[-20_000:])

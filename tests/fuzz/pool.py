@@ -1,6 +1,6 @@
-"""Processes that run cases one after another within limits (of Linux), and their reports.
+"""Processes that run cases one after another within limits (of Linux), and their report.
 
-A case is its number: whichever process takes it, with whatever before it, it is the same file or graph.
+A case is its number: it is the same file in any process, after any other cases.
 """
 
 from __future__ import annotations
@@ -19,60 +19,41 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from fuzz import containers, doors
 from fuzz.contract import Finding, check, signature
 from fuzz.mutations import broken_bytes, broken_model, broken_numbers, broken_xml
-from fuzz.small_files import Seed
+from fuzz.seeds import Seed
 
 import pyrnnx
 
-# How long operators of others take, and loops around ours, is not promised.
-SLOW_OPERATORS = ("/onnx/reference/", "/onnxruntime/", "/onnx/runtime/control.py")
+# The time of operators that are not recurrent is not limited.
+SLOW_OPERATORS = ("/onnx/reference/", "/onnxruntime/")
 SLOW = "slow operators"
-BATCH = 1_000  # cases of one process; the next begins afresh
-EXAMPLES = 5  # cases that are named of each finding
-BREAKS = {"onnx": broken_model, "ir": broken_xml, **containers.BREAKS}
-SUFFIXES = {"onnx": "onnx", "ir": "xml", **doors.SUFFIXES}
-Seeds = Mapping[str, Sequence[Seed]]
+BATCH = 1_000  # cases of one process; the next process begins afresh
+EXAMPLES = 5  # cases that a report names for each finding
+BREAKS = {"onnx": broken_model, "ir": broken_xml}
+SUFFIXES = {"onnx": "onnx", "ir": "xml"}
 
 
 class Limits(NamedTuple):
     """Limits of one case."""
 
-    seconds: float = 5.0  # of a processor; four times as many by the clock, on a machine that others use too
+    seconds: float = 5.0  # of processor time; four times as long by the clock
     memory: int = 2 * 2**30  # bytes, beyond those of the process before its first case
 
 
-class Cases(Protocol):
-    """Cases by number."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-    def describe(self, number: int) -> str: ...
-    def save(self, number: int, folder: Path) -> Path: ...
-    def run(self, number: int, folder: Path) -> tuple[list[str], Finding | None]: ...
-
-
 class Task(NamedTuple):
-    """Altered files as cases: a format, the seeds by their source, the number that begins the random ones."""
+    """Altered files of a format by number: its seeds by their source, and the seed of random numbers."""
 
     kind: str
-    seeds: Seeds
+    seeds: Mapping[str, Sequence[Seed]]
     seed: int = 0
 
-    def broken(self, file: Seed, rng: random.Random) -> Seed:
-        """Return a file altered; some alterations take parts of another seed."""
-        other = rng.choice(self.seeds[rng.choice(list(self.seeds))])
-        return self._broken(file, other, rng)
-
     def file(self, number: int) -> tuple[Seed, Seed, random.Random]:
-        """A case: the file altered, the file as it was, and random numbers for the use of it."""
+        """Return the altered file of a case, the file before, and random numbers for the use of it."""
         rng = random.Random(f"{self.kind} {self.seed} {number}")
         original, other = (rng.choice(self.seeds[rng.choice(list(self.seeds))]) for _ in range(2))
         file = original
@@ -90,10 +71,6 @@ class Task(NamedTuple):
             return file._replace(data=broken_bytes(file.data, other.data, rng))
         return file._replace(data=BREAKS[self.kind](file.data, other.data, rng))
 
-    def describe(self, number: int) -> str:
-        """Return what the file was before it was altered."""
-        return f"made of {self.file(number)[1].name!r}"
-
     def save(self, number: int, folder: Path) -> Path:
         """Write the altered file, and its weights next to it; return its path."""
         file, _, _ = self.file(number)
@@ -104,7 +81,7 @@ class Task(NamedTuple):
         return path
 
     def run(self, number: int, folder: Path) -> tuple[list[str], Finding | None]:
-        """The steps that gave a result, and what broke a promise."""
+        """Return the steps that gave a result, and the finding."""
         file, original, rng = self.file(number)
         return check(self.kind, file, original, folder, rng)
 
@@ -115,9 +92,8 @@ class Report:
 
     cases: int = 0
     seconds: float = 0.0
-    cpu: float = 0.0  # seconds
     passed: Counter[str] = field(default_factory=Counter)  # cases by the steps that gave a result
-    slow: list[int] = field(default_factory=list)  # cases in which an operator of others took too long
+    slow: list[int] = field(default_factory=list)  # cases in which operators that are not recurrent took too long
     findings: dict[str, list[int]] = field(default_factory=dict)  # cases by signature
     details: dict[str, str] = field(default_factory=dict)  # of the first case
 
@@ -133,8 +109,7 @@ class Report:
     def __str__(self) -> str:
         steps = ", ".join(f"{step} {number}" for step, number in self.passed.most_common()) or "none"
         lines = [
-            f"{self.cases} cases in {self.seconds:.0f} s ({self.cpu:.0f} s of a processor), "
-            f"{self.cases / max(self.seconds, 1e-9):.0f} a second",
+            f"{self.cases} cases in {self.seconds:.0f} s",
             f"steps with a result: {steps}",
             f"loops, and operators of others, took too long: {len(self.slow)} {sorted(self.slow)[:EXAMPLES]}",
             f"{sum(map(len, self.findings.values()))} findings of {len(self.findings)} kinds",
@@ -145,17 +120,17 @@ class Report:
 
 
 def fuzz(
-    task: Cases,
-    number: int | None = None,
+    task: Task,
+    number: int | None,
     *,
     seconds: float = 1e9,
     jobs: int = 2,
     limits: Limits = Limits(),  # noqa: B008
 ) -> Report:
     """Run the cases from 0 on: so many, or (None) as many as the time allows."""
-    report, start, before = Report(), time.monotonic(), used()
+    report, start = Report(), time.monotonic()
     numbers = iter(count() if number is None else range(number))
-    gc.freeze()  # what is there already is shared with the processes, as long as nothing touches it
+    gc.freeze()  # the processes share these objects as long as nothing touches them
     with tempfile.TemporaryDirectory() as root:
         workers = [_Worker(task, limits, Path(root) / str(k), report) for k in range(jobs)]
         while time.monotonic() < start + seconds:
@@ -166,31 +141,26 @@ def fuzz(
                 busy[connection].receive()  # type: ignore[index]
         for worker in workers:
             worker.stop()
-    report.seconds, report.cpu = time.monotonic() - start, used() - before
+    report.seconds = time.monotonic() - start
     return report
 
 
-def used() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 class _Worker:
-    """A process, its like after it, and the cases that they have left."""
+    """A process, its successors, and the cases that they still have to run."""
 
-    def __init__(self, task: Cases, limits: Limits, folder: Path, report: Report) -> None:
+    def __init__(self, task: Task, limits: Limits, folder: Path, report: Report) -> None:
         self.task, self.limits, self.folder, self.report = task, limits, folder, report
         self.left: deque[int] = deque()
-        self.since = 0.0  # the last report
+        self.since = 0.0  # time of the last report
         folder.mkdir()
 
     def go_on(self, numbers: Iterator[int]) -> bool:
-        """See to it that there are cases, and a process that is alive; False if there are no more."""
+        """Start a process if there is none; return False if no cases are left."""
         if not self.left:
             self.left.extend(islice(numbers, BATCH))
             self._start()
         elif time.monotonic() - self.since > 5 * self.limits.seconds:
-            self.process.kill()  # its own timers did not get through
+            self.process.kill()  # its own timers had no effect
         return bool(self.left)
 
     def _start(self) -> None:
@@ -203,63 +173,55 @@ class _Worker:
         theirs.close()
 
     def receive(self) -> None:
-        """The outcome of the next case, or its end with the process."""
+        """Report the outcome of the next case, or the end of the process."""
         number = self.left[0]
         try:
             passed, finding = self.connection.recv()
         except EOFError:
             self.process.join()
-            passed, finding = [], last_words(self.process, self.folder, self.limits)
+            passed, finding = [], self._last_words()
         self.report.add(number, passed, finding)
         self.left.popleft()
         self.since = time.monotonic()
         if not self.process.is_alive() and self.left:
             self._start()
 
+    def _last_words(self) -> Finding:
+        text = (self.folder / "trace").read_text(errors="replace")
+        frames = re.findall(r'File "([^"]+)", line \d+ in (\S+)', text)
+        reason = f"the process ended ({self.process.exitcode})"
+        if self.process.exitcode in (-signal.SIGPROF, -signal.SIGALRM):
+            if any(place in file for file, _ in frames for place in SLOW_OPERATORS):
+                return Finding(SLOW, "")
+            reason = f"more than {self.limits.seconds:g} s"
+        elif fatal := re.search(r"Fatal Python error: (.+)", text):
+            reason = fatal[1]
+        return Finding(signature(reason, frames), text[-20_000:])
+
     def stop(self) -> None:
-        if not self.since:
-            return
-        self.process.kill()
-        self.process.join()
-        self.connection.close()
+        if self.since:
+            self.process.kill()
+            self.process.join()
+            self.connection.close()
 
 
-def last_words(process: multiprocessing.process.BaseProcess, folder: Path, limits: Limits) -> Finding:
-    """Return the finding of a process that ended."""
-    text = (folder / "trace").read_text(errors="replace")
-    frames = re.findall(r'File "([^"]+)", line \d+ in (\S+)', text)
-    what = f"the process ended ({process.exitcode})"
-    if process.exitcode in (-signal.SIGPROF, -signal.SIGALRM):
-        if any(place in file for file, _ in frames for place in SLOW_OPERATORS):
-            return Finding(SLOW, "")
-        what = f"more than {limits.seconds:g} s"
-    elif fatal := re.search(r"Fatal Python error: (.+)", text):
-        what = fatal[1]
-    return Finding(signature(what, frames), text[-20_000:])
-
-
-def _work(connection: Connection, task: Cases, numbers: Sequence[int], folder: Path, limits: Limits) -> None:
-    """Case after case, each reported."""
-    limit(folder, limits)
+def _work(connection: object, task: Task, numbers: Sequence[int], folder: Path, limits: Limits) -> None:
+    """Run case after case, and report each."""
+    _limit(folder, limits)
     for number in numbers:
-        begin(limits)
-        connection.send(task.run(number, folder))
+        signal.setitimer(signal.ITIMER_PROF, limits.seconds)
+        signal.setitimer(signal.ITIMER_REAL, 4 * limits.seconds)
+        connection.send(task.run(number, folder))  # type: ignore[attr-defined]
 
 
-def limit(folder: Path, limits: Limits) -> None:
-    """Limit this process. What it writes when it dies, or is too slow, is in the file "trace"."""
+def _limit(folder: Path, limits: Limits) -> None:
+    """Limit this process, whose last traceback goes to the file "trace"."""
     trace = (folder / "trace").open("wb", buffering=0)
     os.dup2(trace.fileno(), 2)
     faulthandler.enable(trace)
-    for timer in (signal.SIGPROF, signal.SIGALRM):  # written, then deadly as by default, also within native code
+    for timer in (signal.SIGPROF, signal.SIGALRM):  # write the traceback, then end the process, also in native code
         faulthandler.register(timer, trace, chain=True)
     pyrnnx.set_num_threads(1)
     pyrnnx.set_memory_limit(limits.memory // 2)
     data = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (data + limits.memory,) * 2)
-
-
-def begin(limits: Limits) -> None:
-    """Start the timers of a case."""
-    signal.setitimer(signal.ITIMER_PROF, limits.seconds)
-    signal.setitimer(signal.ITIMER_REAL, 4 * limits.seconds)

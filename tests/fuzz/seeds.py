@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 import openvino_nets as nets
-from fuzz import small_files
-from fuzz.small_files import Seed
+from hidden_layers import GATES, H, I, N, T, loop, scan, unrolled
 from onnx import helper
-from onnx_models import make_graph, simple_model
+from onnx_models import simple_model
 from openvino_layers import shapes_of
+from random_graphs import drawn_model
 
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
@@ -32,9 +32,17 @@ from pyrnnx.testing.onnx_models import make_node
 
 LARGEST = 9  # of any size: what a case takes time for are the steps around the numbers
 LARGEST_MODEL = 8_000  # bytes
-
-
+GRAPHS = 60
 WEIGHTS = "weights.bin"
+
+
+class Seed(NamedTuple):
+    """A model as files, and arrays for its inputs in their order."""
+
+    name: str
+    data: bytes  # .onnx or .xml
+    weights: bytes = b""  # .bin, or the external data of an ONNX model in WEIGHTS
+    arrays: tuple[Any, ...] = ()
 
 
 def _onnx(name: str, model: onnx.ModelProto, arrays: Iterable[Array], weights: bytes = b"") -> Seed:
@@ -60,92 +68,50 @@ def _of_case(case: Case, given: tuple[str, ...] = ("X", "initial_h", "initial_c"
 
 
 def constructs() -> Iterator[Seed]:
-    """Return constructs around recurrent nodes: bodies, functions, quantized and computed weights, external data."""
-    node, case = helper.make_node, Case("in a construct", "LSTM", {}, ("B",), I=5)
+    """Return recurrent nodes among others, in bodies and functions, spelled out, quantized, with external data."""
+    for number in range(GRAPHS):
+        drawn = drawn_model(number)
+        yield _onnx(f"graph {number}", drawn.proto, drawn.arrays(number, 3, 2).values())
+    state = np.ones((N, H), np.float32)
+    for make, kind in product((unrolled, scan, loop), GATES):
+        inputs = [np.ones((T, N, I), np.float32), state, *([state] if kind == "LSTM" else [])]
+        yield _onnx(f"{make.__name__} {kind}", make(kind), inputs)
+    case = Case("in a construct", "LSTM", {}, ("B",), I=5)
     arrays: dict[str, Any] = make_arrays(case)
-    X, weights = arrays["X"], {name: arrays[name] for name in ("W", "R", "B")}
     yield _onnx("weights given", *_of_case(case, given=tuple(arrays)))
+    yield _onnx("functions", *_in_functions(arrays))
+    outside, (X,) = _of_case(case)
+    onnx.external_data_helper.convert_model_to_external_data(outside, location=WEIGHTS, size_threshold=0)
+    data = b"".join(_move_out(outside))
+    yield _onnx("external data", outside, [X], data)
+    yield _onnx("quantized weights", *_dequantized(arrays))
+    for direction in ("forward", "reverse", "bidirectional"):
+        yield _onnx(f"DynamicQuantizeLSTM {direction}", *_dynamic_quantize(direction))
 
-    def lstm(X: str, *outputs: str, **more: Any) -> onnx.NodeProto:
-        return node("LSTM", [X, "W", "R", "B"], outputs, hidden_size=case.H, **more)
 
-    then, other = make_graph([lstm("X", "h")], {}, ["h"]), make_graph([lstm("X", "h")], {}, ["h"], weights)
-    both = [node("If", ["c"], ["Y"], then_branch=then, else_branch=make_graph([lstm("X", "h2")], {}, ["h2"]))]
-    same = make_graph([node("Identity", ["Y"], ["same"])], {}, ["same"])
-    both.append(node("If", ["c"], ["Z"], then_branch=_renamed(other), else_branch=same))
-    yield _onnx("If", simple_model(both, {"X": X, "c": np.array(True)}, ["Y", "Z"], weights), [X, np.array(True)])
-
-    body = [lstm("x", "y4"), node("Squeeze", ["y4", "one"], ["y"]), node("Identity", ["go"], ["on"])]
-    carried = {"k": np.array(0), "go": np.array(True), "x": X}
-    loop = node("Loop", ["three", "", "X"], ["Y", "all"], body=make_graph(body, carried, ["on", "y", "y4"]))
-    counts = {**weights, "one": np.array([1]), "three": np.array(3)}
-    yield _onnx("Loop", simple_model([loop], {"X": X}, ["Y", "all"], counts), [X])
-
-    inner = node("LSTM", ["x", "W", "R", "B", "", "h"], ["y", "h_next"], hidden_size=case.H)
-    copied = node("Identity", ["y"], ["all"])
-    h, sequences = np.ones((1, case.N, case.H), np.float32), np.stack([X, X])
-    scan = make_graph([inner, copied], {"h": h, "x": X}, ["h_next", "all"])
-    outer = node("Scan", ["h0", "X"], ["h_last", "Y"], body=scan, num_scan_inputs=1)
-    yield _onnx("Scan", simple_model([outer], {"h0": h, "X": sequences}, ["h_last", "Y"], weights), [h, sequences])
-
-    linked = node("LSTM", ["x", "w", "r", "b"], ["y"])
+def _in_functions(arrays: Mapping[str, Array]) -> tuple[onnx.ModelProto, list[Array]]:
+    linked = helper.make_node("LSTM", ["x", "w", "r", "b"], ["y"])
     linked.attribute.add(name="direction", ref_attr_name="direction", type=onnx.AttributeProto.STRING)
     imports = [helper.make_opsetid("", 17)]
     run = helper.make_function("test", "Run", ["x", "w", "r", "b"], ["y"], [linked], imports, ["direction"])
     calls = [
-        node("Run", ["X", "W", "R", "B"], [y], domain="test", direction=d) for y, d in zip("YZ", _WAYS, strict=True)
+        helper.make_node("Run", ["X", "W", "R", "B"], [y], domain="test", direction=direction)
+        for y, direction in (("Y", "forward"), ("Z", "reverse"))
     ]
-    functions = simple_model(calls, {"X": X}, ["Y", "Z"], weights, domains={"test": 1}, functions=[run])
-    yield _onnx("functions", functions, [X])
-
-    outside = simple_model([lstm("X", "Y")], {"X": X}, ["Y"], weights)
-    onnx.external_data_helper.convert_model_to_external_data(outside, location=WEIGHTS, size_threshold=0)
-    data = b"".join(_move_out(outside))
-    yield _onnx("external data", outside, [X], data)
-    defaults = simple_model([lstm("X", "Y")], {"X": X, **weights}, ["Y"], weights, 9, ir_version=3)
-    yield _onnx("defaults", defaults, [X])
-    yield _onnx("quantized weights", *_dequantized(arrays))
-    yield _onnx("computed weights", *_computed(arrays))
-    yield _onnx("float16 turned", *_turned())
-    for way in ("forward", "reverse", "bidirectional"):
-        yield _onnx(f"DynamicQuantizeLSTM {way}", *_dynamic_quantize(way))
-
-
-def _turned() -> tuple[onnx.ModelProto, list[Array]]:
-    """float16: an LSTM, batch first, and a linear layer, which ONNX Runtime would fuse with the Transpose."""
-    case = Case("turned", "LSTM", {}, ("B",), I=5)
-    arrays = {name: array.astype(np.float16) for name, array in make_arrays(case).items() if name in "XWRB"}
-    nodes = [
-        helper.make_node("LSTM", ["X", "W", "R", "B"], ["Y4"], hidden_size=case.H),
-        helper.make_node("Squeeze", ["Y4", "one"], ["Y3"]),
-        helper.make_node("Transpose", ["Y3"], ["t"], perm=[1, 0, 2]),
-        helper.make_node("MatMul", ["t", "M"], ["Y"]),
-    ]
-    X = arrays.pop("X")
-    constants = {**arrays, "one": np.array([1]), "M": np.ones((case.H, 2), np.float16)}
-    return simple_model(nodes, {"X": X}, ["Y"], constants), [X]
-
-
-_WAYS = ("forward", "reverse")
-
-
-def _renamed(graph: onnx.GraphProto) -> onnx.GraphProto:
-    """The branch with names of its own."""
-    for one in graph.initializer:
-        one.name = f"inner{one.name}"
-    graph.node[0].input[1:4] = [f"inner{name}" for name in graph.node[0].input[1:4]]
-    return graph
+    weights = {name: arrays[name] for name in ("W", "R", "B")}
+    model = simple_model(calls, {"X": arrays["X"]}, ["Y", "Z"], weights, domains={"test": 1}, functions=[run])
+    return model, [arrays["X"]]
 
 
 def _move_out(model: onnx.ModelProto) -> Iterator[bytes]:
-    """The data of initializers that are declared external; it is taken away, and their places are set."""
+    """Yield the data of initializers that are declared external; replace it by its place."""
     offset = 0
-    for one in model.graph.initializer:
-        data = one.raw_data
-        del one.external_data[:]
+    for tensor in model.graph.initializer:
+        data = tensor.raw_data
+        del tensor.external_data[:]
         for key, value in (("location", WEIGHTS), ("offset", str(offset)), ("length", str(len(data)))):
-            one.external_data.add(key=key, value=value)
-        one.ClearField("raw_data")
+            tensor.external_data.add(key=key, value=value)
+        tensor.ClearField("raw_data")
         offset += len(data)
         yield data
 
@@ -156,26 +122,6 @@ def _dequantized(arrays: Mapping[str, Array]) -> tuple[onnx.ModelProto, list[Arr
     nodes.append(helper.make_node("LSTM", ["X", "W", "R"], ["Y"], hidden_size=5))
     constants = {**codes, "scale": np.array(0.01, np.float32)}
     return simple_model(nodes, {"X": arrays["X"]}, ["Y"], constants), [arrays["X"]]
-
-
-def _computed(arrays: Mapping[str, Array]) -> tuple[onnx.ModelProto, list[Array]]:
-    """Chains of constants, as they are folded: each of another operator that can make much of little."""
-    node = helper.make_node
-    constants = {"W": arrays["W"][0], "R": arrays["R"].transpose(0, 2, 1), "zero": np.zeros(1, np.float32)}
-    constants |= {"axes": np.array([0]), "shape": np.array([1, 40]), "ones": np.array([1, 1]), "ten": np.array(10)}
-    constants |= {"pads": np.array([0, 0, 0, 0]), "none": np.array(0), "one": np.array(1)}
-    nodes = [
-        node("Unsqueeze", ["W", "axes"], ["w"]),
-        node("Transpose", ["R"], ["r"], perm=[0, 2, 1]),
-        node("Expand", ["zero", "shape"], ["b1"]),
-        node("Tile", ["b1", "ones"], ["b2"]),
-        node("Pad", ["b2", "pads"], ["b3"]),
-        node("ConstantOfShape", ["shape"], ["b4"]),
-        node("Add", ["b3", "b4"], ["b"]),
-        node("Range", ["none", "ten", "one"], ["unused"]),
-        node("LSTM", ["X", "w", "r", "b"], ["Y"], hidden_size=5),
-    ]
-    return simple_model(nodes, {"X": arrays["X"]}, ["Y", "unused"], constants), [arrays["X"]]
 
 
 def _dynamic_quantize(direction: str) -> tuple[onnx.ModelProto, list[Array]]:
@@ -348,14 +294,7 @@ SOURCES: Mapping[str, Mapping[str, Callable[[], Iterator[Seed]]]] = {
         "recurrent": recurrent_nodes, "constructs": constructs, "exported": exported, "node_tests": node_tests
     },
     "ir": {"recurrent": recurrent_layers, "operations": operations, "converted": converted, "bodies": bodies},
-    "safetensors": {"state_dicts": small_files.safetensors},
-    "pt": {"state_dicts": small_files.pickled},
-    "keras": {"archives": small_files.archives},
-    "npy": {"arrays": small_files.arrays},
-    "wav": {"sounds": small_files.sounds},
-    "command": {"lines": small_files.lines},
 }  # fmt: skip
-MODELS = ("onnx", "ir")
 
 
 def collect(kind: str, sources: Iterable[str] = ()) -> dict[str, tuple[Seed, ...]]:

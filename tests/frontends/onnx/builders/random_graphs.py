@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from hidden_layers import H, Nodes, step, weights
 from onnx import helper, numpy_helper
 
 from pyrnnx.reference import GATES
@@ -24,6 +25,15 @@ OPSETS = (6, 7, 9, 11, 13, 14, 17, 21, 22)
 UNARY = ("Relu", "Tanh", "Sigmoid", "Neg", "Abs", "Identity")
 UNARY_OF_FLOAT32 = (*UNARY, "Softsign", "Softplus")  # ONNX Runtime has no float64 for the last ones
 ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "Softsign", "Softplus", "LeakyRelu", "HardSigmoid", "Elu")
+
+
+# Changes of a layer that is spelled out: some make another layer of it, some none.
+TWISTS = (
+    *("", "", "", "bias missing", "clip", "relu", "order of gates", "wrong slice", "peepholes", "hard gate"),
+    *("other state", "clipped state", "old cell state", "no output function", "hard update reversed", "as difference"),
+    *("update gate without X", "reset before", "update gate resets", "update reversed", "nothing kept"),
+)
+FIRST_OPSET_OF_HIDDEN = 13  # in which axes became inputs
 
 
 @dataclass
@@ -145,6 +155,28 @@ def recurrent(graph: Graph, values: list[Value]) -> Value:
     return graph.add("Transpose", [bounded.name], D * H, perm=[1, 0, 2]) if layout else bounded
 
 
+def hidden(graph: Graph, values: list[Value]) -> Value:
+    """A layer that is spelled out in two to four steps, twisted or not; all its last states added to a product of X."""
+    rng, x = graph.rng, graph.rng.choice(values)
+    if graph.opset < FIRST_OPSET_OF_HIDDEN or graph.dtype != "float32":
+        return recurrent(graph, values)
+    kind, twist = rng.choice(tuple(GATES)), rng.choice(TWISTS)
+    g = Nodes(graph.constants, graph.names, graph.nodes)  # shares what the graph has
+    w = weights(g, kind, rng.randrange(2**32), x.size)
+    first = g.add("Gather", x.name, g.constant(0, np.int64), axis=0)
+    states = [g.add("Tanh", g.add("MatMul", first, graph.drawn("W", (x.size, H))))] * (2 if kind == "LSTM" else 1)
+    rows = []
+    for _ in range(rng.randint(2, 4)):
+        x_t = g.add("Gather", x.name, g.constant(rng.choice((0, 0, -1)), np.int64), axis=0)
+        states = step(g, kind, x_t, states, w, twist)
+        rows.append(g.add("Unsqueeze", states[0], g.integers(0)))
+    Y = g.add("Gather", g.add("Concat", *rows, axis=0), g.integers(rng.randrange(len(rows))), axis=0)
+    mixed = g.add("Add", Y, g.add("MatMul", x.name, graph.drawn("W", (x.size, H))))
+    for state in states:
+        mixed = g.add("Add", mixed, g.add("Unsqueeze", state, g.integers(0)))
+    return graph.add("Tanh", [mixed], H)
+
+
 def choice(graph: Graph, values: list[Value]) -> Value:
     """An If; its branches end in as many features."""
     size, branches = graph.rng.randint(1, 6), []
@@ -160,7 +192,7 @@ def choice(graph: Graph, values: list[Value]) -> Value:
     return graph.add("If", ["flag"], size, then_branch=branches[0], else_branch=branches[1])
 
 
-KINDS = {unary: 3, binary: 3, matmul: 2, concat: 2, reshaped: 2, recurrent: 4, choice: 1}
+KINDS = {unary: 3, binary: 3, matmul: 2, concat: 2, reshaped: 2, recurrent: 4, hidden: 1, choice: 1}
 
 
 def drawn_node(graph: Graph, values: list[Value]) -> Value:
