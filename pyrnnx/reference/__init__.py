@@ -3,8 +3,9 @@
 - `cells`: the equations and the loop over time, which runs one step of all rows at a time. Rows are independent.
 - `activations`: the functions, and the choice of functions and parameters of an operator.
 - `onnx_operators`: `rnn`, `gru`, `lstm`, of every opset.
-- `openvino_sequences`, `openvino_cells`: `rnn_sequence`, `gru_sequence`, `lstm_sequence`, `lstm_sequence_1`,
-  `rnn_cell`, `gru_cell`, `lstm_cell`, `lstm_cell_1`.
+- `openvino_operators`: RNNSequence-5, GRUSequence-5, LSTMSequence-5, LSTMSequence-1, RNNCell-1, GRUCell-3, LSTMCell-4,
+  LSTMCell-1.
+- `run`: any operator by its name; `OPERATORS` lists the arguments of each with their defaults.
 
 It imports only NumPy and the standard library, and shares no code with the rest of pyrnnx. If the specifications are
 silent, it follows what ONNX Runtime and OpenVINO agree on:
@@ -23,18 +24,13 @@ silent, it follows what ONNX Runtime and OpenVINO agree on:
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from . import onnx_operators, openvino_operators
 from .activations import ACTIVATIONS, ALPHA, BETA, DEFAULT_ACTIVATIONS, Activation, resolve_activations
 from .arguments import OracleError
 from .cells import STEP_VALUES
 from .onnx_operators import GATES, gru, lstm, rnn
-from .openvino_cells import gru_cell, lstm_cell, lstm_cell_1, rnn_cell
-from .openvino_sequences import gru_sequence, lstm_sequence, lstm_sequence_1, rnn_sequence
 
 __all__ = [
     # any operator
@@ -45,15 +41,6 @@ __all__ = [
     "gru",
     "lstm",
     "rnn",
-    # OpenVINO
-    "gru_cell",
-    "gru_sequence",
-    "lstm_cell",
-    "lstm_cell_1",
-    "lstm_sequence",
-    "lstm_sequence_1",
-    "rnn_cell",
-    "rnn_sequence",
     # their parts
     "ACTIVATIONS",
     "ALPHA",
@@ -65,20 +52,8 @@ __all__ = [
     "resolve_activations",
 ]
 
-OPERATORS: dict[str, Callable[..., Any]] = {
-    "RNN": rnn,
-    "GRU": gru,
-    "LSTM": lstm,
-    "RNNSequence-5": rnn_sequence,
-    "GRUSequence-5": gru_sequence,
-    "LSTMSequence-5": lstm_sequence,
-    "LSTMSequence-1": lstm_sequence_1,
-    "RNNCell-1": rnn_cell,
-    "GRUCell-3": gru_cell,
-    "LSTMCell-4": lstm_cell,
-    "LSTMCell-1": lstm_cell_1,
-}
-_PARAMETERS = {name: inspect.signature(function).parameters for name, function in OPERATORS.items()}
+# The arguments of each operator, with their defaults.
+OPERATORS = {**onnx_operators.ARGUMENTS, **openvino_operators.ARGUMENTS}
 
 
 def run(operator: str, *arrays: Any, **arguments: Any) -> tuple[Any, ...]:
@@ -89,8 +64,8 @@ def run(operator: str, *arrays: Any, **arguments: Any) -> tuple[Any, ...]:
     operator : str
         Key of `OPERATORS`: "RNN", "GRU", "LSTM" for ONNX; "RNNSequence-5", "LSTMCell-1" and so on for OpenVINO.
     *arrays, **arguments
-        Arguments of the operator's function. Arguments that only another operator of the same format has are allowed
-        with their default values: ``input_forget=0`` for a GRU.
+        Arguments of the operator: `rnn`, `gru`, `lstm` and `openvino_operators.run` describe them. Arguments that only
+        another operator of the same format has are allowed with their default values: ``input_forget=0`` for a GRU.
 
     Returns
     -------
@@ -104,21 +79,8 @@ def run(operator: str, *arrays: Any, **arguments: Any) -> tuple[Any, ...]:
     """
     if operator not in OPERATORS:
         raise OracleError(f"operator is {operator!r}; expected {', '.join(OPERATORS)}")
-    known = _PARAMETERS[operator]
-    passed = {name: value for name, value in arguments.items() if name in known}
-    for name in arguments.keys() - passed.keys():
-        if not _is_default_elsewhere(operator, name, arguments[name]):
-            raise OracleError(f"{operator}: argument {name} is unknown; expected {', '.join(known)}")
-    results = OPERATORS[operator](*arrays, **passed)
-    return results if isinstance(results, tuple) else (results,)
-
-
-def _is_default_elsewhere(operator: str, name: str, value: Any) -> bool:
-    """Return whether another operator of the same format has this argument with this default value."""
-    family = [known for other, known in _PARAMETERS.items() if ("-" in other) == ("-" in operator)]
-    parameters = (known.get(name) for known in family)
-    defaults = [parameter.default for parameter in parameters if parameter is not None]
-    return any(value is default or (np.ndim(value) == 0 and value == default) for default in defaults)
+    family = onnx_operators if operator in onnx_operators.ARGUMENTS else openvino_operators
+    return family.run(operator, *arrays, **arguments)
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,9 @@
-"""Arguments of the operators: checked against the specifications, and widened to float64."""
+"""Arguments of the operators: matched with a table, checked against the specifications, and widened to float64."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,34 @@ class OracleError(ValueError):
     """Raised for an array or attribute that the operator's specification does not allow."""
 
 
-def required(operator: str, name: str, value: Any) -> None:
-    if value is None:
-        raise OracleError(f"{operator}: {name} is missing")
+REQUIRED: Any = object()  # stands for the default of an array that the operator requires
+Table = Mapping[str, Mapping[str, Any]]  # operator -> argument -> default; arrays come first, in the operator's order
+
+
+def bind(table: Table, operator: str, arrays: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
+    """Return the arguments of a call by name, with defaults for all others that the operators of the table have.
+
+    An argument that only other operators have may be passed if it has its default value.
+    """
+    known = table[operator]
+    bound = {name: None if default is REQUIRED else default for row in table.values() for name, default in row.items()}
+    passed = {**dict(zip(known, arrays, strict=False)), **arguments}
+    for name, value in passed.items():
+        if name not in known and not (name in bound and _is_same(value, bound[name])):
+            raise OracleError(f"{operator}: argument {name} is unknown; expected {', '.join(known)}")
+    bound |= passed
+    for name, default in known.items():
+        if default is REQUIRED and bound[name] is None:
+            raise OracleError(f"{operator}: {name} is missing")
+    return SimpleNamespace(**bound)
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return value is default or bool(np.ndim(value) == 0 and value == default)
 
 
 def floats(operator: str, name: str, value: ArrayLike, shape: Sequence[int]) -> Array:
     """Return `value` as float64."""
-    required(operator, name, value)
     array = np.asarray(value)
     if issubclass(array.dtype.type, _NO_NUMBERS):
         raise OracleError(f"{operator}: {name} has dtype {array.dtype}; expected real numbers")
@@ -40,7 +61,6 @@ def optional_floats(operator: str, name: str, value: ArrayLike | None, shape: Se
 
 def shape_of(operator: str, name: str, value: ArrayLike, axes: str) -> tuple[int, ...]:
     """Return the shape of an array, whose axes are named as in "T, N, I"."""
-    required(operator, name, value)
     shape = np.shape(value)
     if len(shape) != len(axes.split(",")):
         raise OracleError(f"{operator}: {name} has shape {shape}; expected [{axes}]")

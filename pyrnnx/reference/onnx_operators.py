@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,34 +9,40 @@ from numpy.typing import ArrayLike
 
 from . import arguments
 from .activations import resolve_activations
-from .arguments import Array, OracleError
-from .cells import Direction, Step, run_directions, split
+from .arguments import REQUIRED, Array, OracleError
+from .cells import Direction, run_directions, split
 
 ORDERS = {"RNN": "i", "GRU": "zrh", "LSTM": "iofc"}  # order of the gates in W, R, Wb, Rb
 PEEPHOLES = "iof"  # order of the gates in P
 GATES = {operator: len(order) for operator, order in ORDERS.items()}  # number of gates
 
+_COMMON = {
+    "X": REQUIRED,
+    "W": REQUIRED,
+    "R": REQUIRED,
+    "B": None,
+    "sequence_lens": None,
+    "initial_h": None,
+    "activations": None,
+    "activation_alpha": (),
+    "activation_beta": (),
+    "clip": None,
+    "direction": "forward",
+    "hidden_size": None,
+    "layout": 0,
+    "output_sequence": 0,
+    "threshold_shift": 0.0,
+    "steps": False,
+    "step": None,
+}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "RNN": _COMMON,
+    "GRU": {**_COMMON, "linear_before_reset": 0},
+    "LSTM": {**_COMMON, "initial_c": None, "P": None, "input_forget": 0, "coupled_gate": "f"},
+}
 
-def rnn(
-    X: ArrayLike,
-    W: ArrayLike,
-    R: ArrayLike,
-    *,
-    B: ArrayLike | None = None,
-    sequence_lens: ArrayLike | None = None,
-    initial_h: ArrayLike | None = None,
-    activations: Sequence[str] | None = None,
-    activation_alpha: Sequence[float] | None = (),
-    activation_beta: Sequence[float] | None = (),
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    layout: int = 0,
-    output_sequence: int = 0,
-    threshold_shift: float = 0.0,
-    steps: bool = False,
-    step: Step | None = None,
-) -> tuple[Any, ...]:
+
+def rnn(X: ArrayLike, W: ArrayLike, R: ArrayLike, **optional: Any) -> tuple[Any, ...]:
     """Run ONNX RNN in float64: Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi).
 
     T = seq_length, N = batch_size, I = input_size, H = hidden_size, D = num_directions. Arrays of any floating-point or
@@ -102,57 +107,16 @@ def rnn(
     -----
     Source: specification of RNN, opsets 1, 7, 14 and 22. If it is silent, this follows ONNX Runtime.
     """
-    return _run(
-        "RNN", X, W, R, B, sequence_lens, {"H": initial_h},
-        activations, activation_alpha, activation_beta, threshold_shift, step,
-        clip=clip, direction=direction, hidden_size=hidden_size, layout=layout, output_sequence=output_sequence,
-        steps=steps,
-    )  # fmt: skip
+    return run("RNN", X, W, R, **optional)
 
 
-def gru(
-    X: ArrayLike,
-    W: ArrayLike,
-    R: ArrayLike,
-    *,
-    B: ArrayLike | None = None,
-    sequence_lens: ArrayLike | None = None,
-    initial_h: ArrayLike | None = None,
-    activations: Sequence[str] | None = None,
-    activation_alpha: Sequence[float] | None = (),
-    activation_beta: Sequence[float] | None = (),
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    layout: int = 0,
-    linear_before_reset: int = 0,
-    output_sequence: int = 0,
-    threshold_shift: float = 0.0,
-    steps: bool = False,
-    step: Step | None = None,
-) -> tuple[Any, ...]:
+def gru(X: ArrayLike, W: ArrayLike, R: ArrayLike, **optional: Any) -> tuple[Any, ...]:
     """Run ONNX GRU in float64: Ht = (1 - zt) (.) ht + zt (.) Ht-1; all equations are in `cells.gru_step`.
 
-    Parameters
-    ----------
-    W, R : array_like
-        [D, 3*H, I] and [D, 3*H, H], gates z, r, h.
-    B : array_like, optional
-        [D, 6*H]: Wb of z, r, h, then Rb of z, r, h. Default: zeros.
-    activations : sequence of str, optional
-        f of z and r, and g of h; four names for two directions.
-    linear_before_reset : int
-        0, or 1 (since opset 3): r scales Ht-1*(Rh^T) + Rbh instead of Ht-1.
-    X, sequence_lens, initial_h, activation_alpha, activation_beta, clip, direction, hidden_size, layout, \
-output_sequence, threshold_shift, steps, step
-        See `rnn`.
-
-    Returns
-    -------
-    Y, Y_h : ndarray
-        See `rnn`.
-    values : dict of str to ndarray
-        With `steps`, see `rnn`: "z", "r", "h", their arguments "z_in" and so on, and "H".
+    The arguments and results are those of `rnn`, except: W is [D, 3*H, I], R [D, 3*H, H] with the gates z, r, h, and B
+    [D, 6*H]: Wb of z, r, h, then Rb of z, r, h. `activations` are f of z and r, and g of h; four names for two
+    directions. linear_before_reset is 0, or 1 (since opset 3): r scales Ht-1*(Rh^T) + Rbh instead of Ht-1. `steps`
+    returns "z", "r", "h", their arguments "z_in" and so on, and "H".
 
     Raises
     ------
@@ -163,69 +127,21 @@ output_sequence, threshold_shift, steps, step
     -----
     Source: specification of GRU, opsets 1, 3, 7, 14 and 22. If it is silent, this follows ONNX Runtime.
     """
-    return _run(
-        "GRU", X, W, R, B, sequence_lens, {"H": initial_h},
-        activations, activation_alpha, activation_beta, threshold_shift, step,
-        clip=clip, direction=direction, hidden_size=hidden_size, layout=layout, output_sequence=output_sequence,
-        linear_before_reset=linear_before_reset, steps=steps,
-    )  # fmt: skip
+    return run("GRU", X, W, R, **optional)
 
 
-def lstm(
-    X: ArrayLike,
-    W: ArrayLike,
-    R: ArrayLike,
-    *,
-    B: ArrayLike | None = None,
-    sequence_lens: ArrayLike | None = None,
-    initial_h: ArrayLike | None = None,
-    initial_c: ArrayLike | None = None,
-    P: ArrayLike | None = None,
-    activations: Sequence[str] | None = None,
-    activation_alpha: Sequence[float] | None = (),
-    activation_beta: Sequence[float] | None = (),
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    input_forget: int = 0,
-    layout: int = 0,
-    output_sequence: int = 0,
-    coupled_gate: str = "f",
-    threshold_shift: float = 0.0,
-    steps: bool = False,
-    step: Step | None = None,
-) -> tuple[Any, ...]:
+def lstm(X: ArrayLike, W: ArrayLike, R: ArrayLike, **optional: Any) -> tuple[Any, ...]:
     """Run ONNX LSTM in float64: Ct = ft (.) Ct-1 + it (.) ct, Ht = ot (.) h(Ct); see `cells.lstm_step`.
 
-    Parameters
-    ----------
-    W, R : array_like
-        [D, 4*H, I] and [D, 4*H, H], gates i, o, f, c.
-    B : array_like, optional
-        [D, 8*H]: Wb of i, o, f, c, then Rb of i, o, f, c. Default: zeros.
-    initial_c : array_like, optional
-        Same shape as initial_h.
-    P : array_like, optional
-        [D, 3*H]: peepholes of i, o, f. Those of i and f multiply Ct-1, that of o multiplies Ct. Default: zeros.
-    activations : sequence of str, optional
-        f of i, o and f, g of c, and h of the cell state; six names for two directions.
-    input_forget : int
-        0, or 1: f = 1 - i, and the weights, biases and peephole of f are unused.
-    coupled_gate : str
-        "f", or "i" for OpenVINO's input_forget, i = 1 - f; not an attribute.
-    X, sequence_lens, initial_h, activation_alpha, activation_beta, clip, direction, hidden_size, layout, \
-output_sequence, threshold_shift, steps, step
-        See `rnn`.
+    The arguments are those of `rnn`, except: W is [D, 4*H, I], R [D, 4*H, H] with the gates i, o, f, c, and B [D, 8*H]:
+    Wb of i, o, f, c, then Rb of i, o, f, c. initial_c has the shape of initial_h. P is [D, 3*H], the peepholes of
+    i, o, f: those of i and f multiply Ct-1, that of o multiplies Ct; default: zeros. `activations` are f of i, o and f,
+    g of c, and h of the cell state; six names for two directions. input_forget is 0, or 1: f = 1 - i, and the weights,
+    biases and peephole of f are unused. `coupled_gate`, not an attribute, is "f", or "i" for OpenVINO's input_forget,
+    i = 1 - f.
 
-    Returns
-    -------
-    Y, Y_h : ndarray
-        See `rnn`.
-    Y_c : ndarray
-        Cell state, same shape as Y_h.
-    values : dict of str to ndarray
-        With `steps`, see `rnn`: "i", "o", "f", "c", their arguments "i_in" and so on (NaN for a gate that is 1 - the
-        other), "C", which is the argument of h, and "H".
+    The results are those of `rnn` and, after Y_h, Y_c, the cell state. `steps` returns "i", "o", "f", "c", their
+    arguments "i_in" and so on (NaN for a gate that is 1 - the other), "C", which is the argument of h, and "H".
 
     Raises
     ------
@@ -236,69 +152,45 @@ output_sequence, threshold_shift, steps, step
     -----
     Source: specification of LSTM, opsets 1, 7, 14 and 22. If it is silent, this follows ONNX Runtime.
     """
-    arguments.one_of("LSTM", "input_forget", input_forget, (0, 1))
-    arguments.one_of("LSTM", "coupled_gate", coupled_gate, ("f", "i"))
-    return _run(
-        "LSTM", X, W, R, B, sequence_lens, {"H": initial_h, "C": initial_c},
-        activations, activation_alpha, activation_beta, threshold_shift, step,
-        clip=clip, direction=direction, hidden_size=hidden_size, layout=layout, output_sequence=output_sequence,
-        P=P, coupled_gate=coupled_gate if input_forget else "", steps=steps,
-    )  # fmt: skip
+    return run("LSTM", X, W, R, **optional)
 
 
-def _run(
-    operator: str,
-    X: ArrayLike,
-    W: ArrayLike,
-    R: ArrayLike,
-    B: ArrayLike | None,
-    sequence_lens: ArrayLike | None,
-    states: Mapping[str, ArrayLike | None],
-    activations: Sequence[str] | None,
-    activation_alpha: Sequence[float] | None,
-    activation_beta: Sequence[float] | None,
-    threshold_shift: float,
-    step: Step | None,
-    *,
-    clip: float | None,
-    direction: str,
-    hidden_size: int | None,
-    layout: int,
-    output_sequence: int,
-    linear_before_reset: int = 0,
-    P: ArrayLike | None = None,
-    coupled_gate: str = "",
-    steps: bool,
-) -> tuple[Any, ...]:
+def run(operator: str, *arrays: Any, **optional: Any) -> tuple[Any, ...]:
     """Check arrays and attributes, split them by directions and gates, and run with layout 0."""
-    arguments.one_of(operator, "layout", layout, (0, 1))
-    arguments.one_of(operator, "output_sequence", output_sequence, (0, 1))
-    arguments.one_of(operator, "linear_before_reset", linear_before_reset, (0, 1))
-    if clip is not None and not clip > 0:
-        raise OracleError(f"{operator}: clip is {clip!r}; expected a positive number")
-    D, _, H = arguments.shape_of(operator, "R", R, "num_directions, gates*hidden_size, hidden_size")
-    reverse = arguments.directions(operator, direction, D)
-    arguments.hidden_size(operator, hidden_size, H)
-    G = GATES[operator]
-    if layout:
-        N, T, I = arguments.shape_of(operator, "X", X, "batch_size, seq_length, input_size")
+    a = arguments.bind(ARGUMENTS, operator, arrays, optional)
+    for name in ("layout", "output_sequence", "linear_before_reset", "input_forget"):
+        arguments.one_of(operator, name, getattr(a, name), (0, 1))
+    arguments.one_of(operator, "coupled_gate", a.coupled_gate, ("f", "i"))
+    if a.clip is not None and not a.clip > 0:
+        raise OracleError(f"{operator}: clip is {a.clip!r}; expected a positive number")
+    D, _, H = arguments.shape_of(operator, "R", a.R, "num_directions, gates*hidden_size, hidden_size")
+    reverse = arguments.directions(operator, a.direction, D)
+    arguments.hidden_size(operator, a.hidden_size, H)
+    G, order = GATES[operator], ORDERS[operator]
+    if a.layout:
+        N, T, I = arguments.shape_of(operator, "X", a.X, "batch_size, seq_length, input_size")
     else:
-        T, N, I = arguments.shape_of(operator, "X", X, "seq_length, batch_size, input_size")
-
-    X = arguments.floats(operator, "X", X, (N, T, I) if layout else (T, N, I))
-    W = arguments.floats(operator, "W", W, (D, G * H, I))
-    R = arguments.floats(operator, "R", R, (D, G * H, H))
-    Wb, Rb = np.split(arguments.optional_floats(operator, "B", B, (D, 2 * G * H)), 2, axis=1)
-    P = arguments.optional_floats(operator, "P", P, (D, 3 * H))
-    lens = arguments.lengths(operator, "sequence_lens", sequence_lens, T, N)
-    initial = {
-        name: arguments.optional_floats(operator, f"initial_{name.lower()}", state, (N, D, H) if layout else (D, N, H))
-        for name, state in states.items()
-    }
+        T, N, I = arguments.shape_of(operator, "X", a.X, "seq_length, batch_size, input_size")
     functions = resolve_activations(
-        operator, D, names=activations, alphas=activation_alpha, betas=activation_beta, threshold_shift=threshold_shift
+        operator,
+        D,
+        names=a.activations,
+        alphas=a.activation_alpha,
+        betas=a.activation_beta,
+        threshold_shift=a.threshold_shift,
     )
-    order = ORDERS[operator]
+
+    X = arguments.floats(operator, "X", a.X, (N, T, I) if a.layout else (T, N, I))
+    W = arguments.floats(operator, "W", a.W, (D, G * H, I))
+    R = arguments.floats(operator, "R", a.R, (D, G * H, H))
+    Wb, Rb = np.split(arguments.optional_floats(operator, "B", a.B, (D, 2 * G * H)), 2, axis=1)
+    P = arguments.optional_floats(operator, "P", a.P, (D, 3 * H))
+    lens = arguments.lengths(operator, "sequence_lens", a.sequence_lens, T, N)
+    states = {"H": "initial_h", "C": "initial_c"} if operator == "LSTM" else {"H": "initial_h"}
+    initial = {
+        state: arguments.optional_floats(operator, name, getattr(a, name), (N, D, H) if a.layout else (D, N, H))
+        for state, name in states.items()
+    }
     directions = [
         Direction(
             W=split(W[d], order),
@@ -306,18 +198,18 @@ def _run(
             Wb=split(Wb[d], order),
             Rb=split(Rb[d], order),
             functions=functions[d],
-            clip=np.inf if clip is None else clip,
+            clip=np.inf if a.clip is None else a.clip,
             reverse=reverse[d],
-            linear_before_reset=bool(linear_before_reset),
+            linear_before_reset=bool(a.linear_before_reset),
             P=split(P[d], PEEPHOLES),
-            coupled_gate=coupled_gate,
+            coupled_gate=a.coupled_gate if a.input_forget else "",
         )
         for d in range(D)
     ]
-    if layout:  # [N, T, I] -> [T, N, I] and [N, D, H] -> [D, N, H]
+    if a.layout:  # [N, T, I] -> [T, N, I] and [N, D, H] -> [D, N, H]
         X, initial = X.swapaxes(0, 1), {name: state.swapaxes(0, 1) for name, state in initial.items()}
-    Y, last, values = run_directions(operator, directions, X, lens, initial, steps=steps, step=step)
+    Y, last, values = run_directions(operator, directions, X, lens, initial, steps=a.steps, step=a.step)
     results: list[Array] = [Y, *last.values()]
-    if layout:  # [T, D, N, H] -> [N, T, D, H] and [D, N, H] -> [N, D, H]
+    if a.layout:  # [T, D, N, H] -> [N, T, D, H] and [D, N, H] -> [N, D, H]
         results = [Y.transpose(2, 0, 1, 3), *(state.swapaxes(0, 1) for state in last.values())]
-    return (*results, values) if steps else tuple(results)
+    return (*results, values) if a.steps else tuple(results)

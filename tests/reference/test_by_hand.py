@@ -104,10 +104,10 @@ def test_lstm_of_openvino(input_forget: bool) -> None:
     weights = [column(*in_order(W, "fico")), column(*in_order(R, "fico")), row(*in_order(B, "fico"))]
     weights.append(row(*in_order(P, "fio")))
     attributes: dict[str, Any] = {"activations": THREE, "input_forget": input_forget, "steps": True}
-    Y, Ho, Co, values = reference.lstm_sequence_1(X, H, C, [1], *weights, **attributes)
+    Y, Ho, Co, values = reference.run("LSTMSequence-1", X, H, C, [1], *weights, **attributes)
     assert numbers((Y, Ho, Co)) == [wanted["H"], wanted["H"], wanted["C"]]
     assert_values(values, wanted, "i" if input_forget else "")
-    *states, values = reference.lstm_cell_1(X[0], H[0], C[0], *(one[0] for one in weights), **attributes)
+    *states, values = reference.run("LSTMCell-1", X[0], H[0], C[0], *(one[0] for one in weights), **attributes)
     assert numbers(states) == [wanted["H"], wanted["C"]]
     assert_values(values, wanted, "i" if input_forget else "")
 
@@ -146,9 +146,9 @@ def test_gru_of_openvino() -> None:
     ):
         wanted = (1 - z) * h + z * 3
         attributes: dict[str, Any] = {"activations": TWO, "linear_before_reset": linear}
-        assert numbers(reference.gru_sequence(X, H, [1], W, R, B, **attributes)) == [wanted, wanted]
-        cell = reference.gru_cell(X[0], H[0], W[0], R[0], B[0], **attributes)
-        assert numbers([cell]) == [wanted]
+        assert numbers(reference.run("GRUSequence-5", X, H, [1], W, R, B, **attributes)) == [wanted, wanted]
+        cell = reference.run("GRUCell-3", X[0], H[0], W[0], R[0], B[0], **attributes)
+        assert numbers(cell) == [wanted]
 
 
 def test_activation_parameters() -> None:
@@ -160,7 +160,7 @@ def test_activation_parameters() -> None:
     attributes: dict[str, Any] = {"activations_alpha": [7, 2, 3], "activations_beta": [7, 5]}
     gate = np.tanh(1.0)  # of f, i and o
     for c, new in ((-1.0, gate * -1 + gate * (2 * 1 + 5)), (-9.0, gate * -2)):
-        states = reference.lstm_cell(np.ones((1, 1)), [[0.0]], [[c]], W, R, B, activations=names, **attributes)
+        states = reference.run("LSTMCell-4", np.ones((1, 1)), [[0.0]], [[c]], W, R, B, activations=names, **attributes)
         h = new if new > 0 else 3 * new  # LeakyRelu, by the alpha in the third place
         assert numbers(states) == pytest.approx([gate * h, new], rel=1e-15)
 
@@ -181,6 +181,6 @@ def test_directions_lengths_and_axes() -> None:
     assert Y_1[..., 0].tolist() == Y[..., 0].transpose(2, 0, 1).tolist()
     assert Y_h_1[..., 0].tolist() == Y_h[..., 0].T.tolist()
     attributes["activations"] = ONE
-    Y_2, Ho = reference.rnn_sequence(X, initial_h, lens, W, R, np.zeros((2, 1)), **attributes)
+    Y_2, Ho = reference.run("RNNSequence-5", X, initial_h, lens, W, R, np.zeros((2, 1)), **attributes)
     assert Y_2[..., 0].tolist() == Y[..., 0].transpose(2, 1, 0).tolist()
     assert Ho[..., 0].tolist() == Y_h[..., 0].T.tolist()

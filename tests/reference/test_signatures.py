@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -12,23 +11,19 @@ from rows import each_row
 
 from pyrnnx import reference
 from pyrnnx.frontends.openvino import OPERATIONS
+from pyrnnx.reference.arguments import REQUIRED
 
 OWN = {"coupled_gate", "threshold_shift", "steps"}  # of the oracle, no attributes
 ONNX = ("RNN", "GRU", "LSTM")
 VERSIONS = [one for one in onnx.defs.get_all_schemas_with_history() if one.name in ONNX and one.domain == ""]
 
 
-def arguments_of(operator: str) -> dict[str, Any]:
-    """name -> default."""
-    return {name: one.default for name, one in signature(reference.OPERATORS[operator]).parameters.items()}
-
-
 @each_row("schema", VERSIONS, ids=lambda one: f"{one.name}-{one.since_version}")
 def test_onnx(schema: onnx.defs.OpSchema) -> None:
-    arguments = arguments_of(schema.name)
-    inputs = {one.name: one.option == onnx.defs.OpSchema.FormalParameterOption.Optional for one in schema.inputs}
-    for name, optional in inputs.items():
-        assert arguments[name] is (None if optional else Parameter.empty)
+    arguments = reference.OPERATORS[schema.name]
+    for one in schema.inputs:
+        optional = one.option == onnx.defs.OpSchema.FormalParameterOption.Optional
+        assert arguments[one.name] is (None if optional else REQUIRED)
     for name, attribute in schema.attributes.items():
         default = onnx.helper.get_attribute_value(attribute.default_value) if attribute.default_value.name else None
         if name == "activations":  # RNN's schema has those of two directions
@@ -44,18 +39,16 @@ def test_onnx_has_nothing_else(operator: str) -> None:
     for schema in VERSIONS:
         if schema.name == operator:
             known |= {*schema.attributes, *(one.name for one in schema.inputs)}
-    assert set(arguments_of(operator)) <= known
+    assert set(reference.OPERATORS[operator]) <= known
 
 
 @each_row("name", OPERATIONS)
 def test_openvino(name: str) -> None:
-    operation, arguments = OPERATIONS[name], arguments_of(name)
-    positional = [
-        one for one in signature(reference.OPERATORS[name]).parameters.values() if one.kind is not one.KEYWORD_ONLY
-    ]
-    assert tuple(one.name for one in positional) == operation.input_names
-    required = len(operation.input_names) - operation.optional
-    assert [one.default is Parameter.empty for one in positional] == [k < required for k in range(len(positional))]
+    operation, arguments = OPERATIONS[name], reference.OPERATORS[name]
+    count = len(operation.input_names)
+    assert tuple(arguments)[:count] == operation.input_names
+    defaults = [arguments[one] for one in operation.input_names]
+    assert [default is REQUIRED for default in defaults] == [k < count - operation.optional for k in range(count)]
     attributes = set(operation.attributes) - {"weights_format"}  # of version 1: only its default would be right
     assert set(arguments) == {*operation.input_names, *attributes} | (OWN - {"coupled_gate"})
 
@@ -138,6 +131,7 @@ BAD_OPENVINO: list[tuple[str, dict[str, Any], str]] = [
     ("LSTMSequence-5", {"B": np.ones((2, 8 * H))}, r"LSTMSequence-5: B has shape \(2, 40\); expected \(2, 20\)"),
     ("GRUSequence-5", {"linear_before_reset": True}, r"GRUSequence-5: B has shape \(2, 15\); expected \(2, 20\)"),
     ("LSTMCell-4", {"B": None}, "LSTMCell-4: B is missing"),
+    ("LSTMSequence-1", {"B": None}, "LSTMSequence-1: B is missing"),
     ("LSTMSequence-5", {"P": np.ones((2, 3 * H))}, "LSTMSequence-5: argument P is unknown"),
     ("LSTMSequence-5", {"input_forget": True}, "LSTMSequence-5: argument input_forget is unknown"),
     ("LSTMSequence-1", {"input_forget": 2}, "LSTMSequence-1: input_forget is 2"),

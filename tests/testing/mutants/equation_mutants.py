@@ -39,7 +39,7 @@ GATES = (
         for a, b in combinations(order, 2)
     ),
     *table(r"""
-OpenVINO's gates in ONNX's order [openvino_arrays.py]
+OpenVINO's gates in ONNX's order [openvino_operators.py]
     "LSTM": "fico" => "LSTM": "iofc"
     LSTMSequence-5-defaults LSTMSequence-1-defaults LSTMCell-4-defaults LSTMCell-1-defaults
 GRU: z weighs the new value, not the state [cells.py]
@@ -57,10 +57,10 @@ RNN: R is not transposed, as the texts of opsets 1 to 6 write it [cells.py]
 
 RESET = table(r"""
 GRU of ONNX: linear_before_reset is ignored [onnx_operators.py]
-    linear_before_reset=bool(linear_before_reset) => linear_before_reset=False
+    linear_before_reset=bool(a.linear_before_reset) => linear_before_reset=False
     GRU-linear_before_reset=1-bias GRU-opset3-linear_before_reset
-GRU of OpenVINO: linear_before_reset is ignored but for the form of B [openvino_arrays.py]
-    linear_before_reset=bool(linear_before_reset) => linear_before_reset=False
+GRU of OpenVINO: linear_before_reset is ignored but for the form of B [openvino_operators.py]
+    linear_before_reset=bool(a.linear_before_reset) => linear_before_reset=False
     GRUSequence-5-linear_before_reset GRUCell-3-linear_before_reset
 linear_before_reset: Rb_h is not behind the reset gate [cells.py]
     rt * (Ht_1 @ R["h"].T + Rb["h"]) + Wb["h"] => rt * (Ht_1 @ R["h"].T) + Rb["h"] + Wb["h"]
@@ -71,7 +71,7 @@ linear_before_reset: Wb_h is behind the reset gate [cells.py]
 without linear_before_reset Rb_h is behind the reset gate [cells.py]
     (rt * Ht_1) @ R["h"].T + Rb["h"] => (rt * Ht_1) @ R["h"].T + rt * Rb["h"]
     GRU-only-B GRU-linear_before_reset=0-bias
-OpenVINO with linear_before_reset: the last two blocks of B are exchanged [openvino_arrays.py]
+OpenVINO with linear_before_reset: the last two blocks of B are exchanged [openvino_operators.py]
     split(B, order + "H") => split(B, order[:-1] + "H" + order[-1])
     GRUSequence-5-linear_before_reset GRUCell-3-linear_before_reset
 """)
@@ -100,7 +100,7 @@ LSTM: clip also on what goes into h [cells.py]
 LSTM: clip also on C [cells.py]
     Ct = ft * Ct_1 + it * ct => Ct = p.clipped(ft * Ct_1 + it * ct)
     LSTM-input_forget=0-clip LSTMCell-4-clip
-OpenVINO: clip 0 bounds by 0 [openvino_arrays.py]
-    clip=clip or np.inf => clip=np.inf if clip is None else clip
+OpenVINO: clip 0 bounds by 0 [openvino_operators.py]
+    clip=a.clip or np.inf => clip=np.inf if a.clip is None else a.clip
     RNNSequence-5-clip=0 GRUCell-3-clip=0 LSTMSequence-1-clip=0
 """)

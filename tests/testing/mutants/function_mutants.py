@@ -51,8 +51,8 @@ OpenVINO: names are known in small letters only [activations.py]
     names = canonical_names(operation, [one for one in names or default if one.islower() or not names])
     RNNSequence-5-names-in-any-case GRUCell-3-names-in-any-case LSTMSequence-1-names-in-any-case,
     LSTMCell-4-names-in-any-case
-OpenVINO: directions are known in small letters only [openvino_arrays.py]
-    str(direction).lower() => direction
+OpenVINO: directions are known in small letters only [openvino_operators.py]
+    str(a.direction).lower() => a.direction
     RNNSequence-5-names-in-any-case GRUSequence-5-names-in-any-case LSTMSequence-5-names-in-any-case
 ThresholdedRelu is 0 at alpha [activations.py]
     np.where(x < alpha, 0.0, x) => np.where(x <= alpha, 0.0, x)

@@ -26,7 +26,7 @@ ONNX: B of W is ignored [onnx_operators.py]
 ONNX: B of R is ignored [onnx_operators.py]
     Rb=split(Rb[d], order) => Rb=split(0 * Rb[d], order)
     RNN-only-B LSTM-only-B
-OpenVINO: B is ignored [openvino_arrays.py]
+OpenVINO: B is ignored [openvino_operators.py]
     **split_bias(B[k], => **split_bias(0 * B[k],
     RNNSequence-5-input-B GRUSequence-5-input-B LSTMSequence-1-input-B GRUCell-3-input-B LSTMCell-1-input-B
 the initial state h is ignored [cells.py]
@@ -38,7 +38,7 @@ the initial state c is ignored [cells.py]
 ONNX: P is ignored [onnx_operators.py]
     P=split(P[d], => P=split(0 * P[d],
     LSTM-only-P
-OpenVINO: P is ignored [openvino_arrays.py]
+OpenVINO: P is ignored [openvino_operators.py]
     P=split(P[k], => P=split(0 * P[k],
     LSTMSequence-1-P-forward LSTMCell-1-P
 P of o looks at C before the step [cells.py]
@@ -48,24 +48,23 @@ P of f looks at nothing [cells.py]
     P["f"] * Ct_1 + => 0 +
     LSTM-only-P LSTMSequence-1-P-bidirectional
 ONNX: input_forget is ignored [onnx_operators.py]
-    coupled_gate=coupled_gate if input_forget else "" => coupled_gate=""
+    coupled_gate=a.coupled_gate if a.input_forget else "" => coupled_gate=""
     LSTM-input_forget=1-bias LSTM-opset1-input_forget LSTM-opset7-input_forget
 ONNX: input_forget computes i, not f [onnx_operators.py]
-    coupled_gate=coupled_gate if input_forget else "" => coupled_gate="i" if input_forget else ""
+    coupled_gate=a.coupled_gate if a.input_forget else "" => coupled_gate="i" if a.input_forget else ""
     LSTM-input_forget=1-bias
-OpenVINO: input_forget is ignored [openvino_arrays.py]
-    coupled_gate="i" if input_forget => coupled_gate="" if input_forget
+OpenVINO: input_forget is ignored [openvino_operators.py]
+    coupled_gate="i" if a.input_forget => coupled_gate="" if a.input_forget
     LSTMSequence-1-input_forget-forward LSTMCell-1-input_forget
-OpenVINO: input_forget computes f, not i [openvino_arrays.py]
-    coupled_gate="i" if input_forget => coupled_gate="f" if input_forget
+OpenVINO: input_forget computes f, not i [openvino_operators.py]
+    coupled_gate="i" if a.input_forget => coupled_gate="f" if a.input_forget
     LSTMSequence-1-input_forget-reverse LSTMSequence-1-input_forget-P-clip-reverse LSTMCell-1-input_forget,
     LSTMCell-1-input_forget-relu
 without hidden_size there is no answer [arguments.py]
     if declared is not None and declared != H: => if declared != H:
     RNN-hidden_size-left-out GRU-hidden_size-left-out LSTM-hidden_size-left-out GRU-opset1-defaults
 output_sequence is not known [onnx_operators.py]
-    arguments.one_of(operator, "output_sequence", output_sequence, (0, 1)) =>
-    arguments.one_of(operator, "output_sequence", output_sequence, (0,))
+    getattr(a, name), (0, 1)) => getattr(a, name), (0,) if name == "output_sequence" else (0, 1))
     RNN-opset1-output_sequence=1 LSTM-opset6-output_sequence=1 GRU-opset3-all-attributes
 """),
 )

@@ -14,7 +14,7 @@ from pyrnnx import reference
 
 # The files of the oracle.
 CELLS, ACTIVATIONS, ARGUMENTS = "cells.py", "activations.py", "arguments.py"
-ONNX, OPENVINO = "onnx_operators.py", "openvino_arrays.py"
+ONNX, OPENVINO = "onnx_operators.py", "openvino_operators.py"
 
 
 @dataclass(frozen=True)

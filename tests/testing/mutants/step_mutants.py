@@ -33,7 +33,7 @@ the valid rows are the first ones, as if sorted by falling length [cells.py]
 ONNX: reverse is forward [onnx_operators.py]
     reverse=reverse[d] => reverse=False
     RNN-only-reverse GRU-only-bidirectional LSTM-only-reverse
-OpenVINO: reverse is forward [openvino_arrays.py]
+OpenVINO: reverse is forward [openvino_operators.py]
     reverse=reverse[k] => reverse=False
     RNNSequence-5-reverse GRUSequence-5-bidirectional LSTMSequence-1-reverse
 a reverse direction of bidirectional is forward [arguments.py]
@@ -48,16 +48,16 @@ ONNX: the second direction has R of the first [onnx_operators.py]
 steps after the hundredth are left out [cells.py]
     range(int(lens.max(initial=0))) => range(min(int(lens.max(initial=0)), 100))
     RNN-long LSTMSequence-5-long
-OpenVINO: X as if time came first [openvino_arrays.py]
+OpenVINO: X as if time came first [openvino_operators.py]
     X.swapaxes(0, 1), lens => X.reshape(T, N, I), lens
     RNNSequence-5-defaults LSTMSequence-1-defaults
-OpenVINO: Y is [N, T, D, H] [openvino_arrays.py]
+OpenVINO: Y is [N, T, D, H] [openvino_operators.py]
     Y.transpose(2, 1, 0, 3) => Y.transpose(2, 0, 1, 3)
     RNNSequence-5-bidirectional GRUSequence-5-defaults
-OpenVINO: initial states are [D, N, H] [openvino_arrays.py]
+OpenVINO: initial states are [D, N, H] [openvino_operators.py]
     .reshape(N, D, size).swapaxes(0, 1) => .reshape(D, N, size)
     RNNSequence-5-bidirectional LSTMSequence-1-bidirectional
-OpenVINO: last states are [D, N, H] [openvino_arrays.py]
+OpenVINO: last states are [D, N, H] [openvino_operators.py]
     state.swapaxes(0, 1).reshape(N, *d, size) => state.reshape(N, *d, size)
     GRUSequence-5-bidirectional
 layout 1 is ignored in the initial states [onnx_operators.py]
