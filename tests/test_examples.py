@@ -246,6 +246,7 @@ RECORDINGS = {
 }
 
 
+@pytest.mark.e2e
 @each_row("name", RECORDINGS)
 def test_recordings_that_cannot_be(name: str, tmp_path: Path) -> None:
     contents, words = RECORDINGS[name]

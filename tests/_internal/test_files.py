@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pyrnnx import ArgumentError
-from pyrnnx._internal.files import open_checked, open_regular, read_regular
+from pyrnnx._internal.files import open_regular, read_regular
 
 
 def test_a_file_that_grows_while_it_is_read(tmp_path: Path) -> None:
@@ -31,32 +29,6 @@ def test_a_file_of_more_bytes_than_allowed(tmp_path: Path) -> None:
         assert file.read() == b"abc"
     with pytest.raises(ArgumentError, match="it has 3 bytes, more than the 2 allowed"):
         open_regular("test", path, most=2, expected="a file")
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the interpreter closes the file, once
-def test_an_interrupt_while_a_file_is_opened(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"abc")
-    for place in range(100):
-        events = 0
-
-        def interrupt(*_: Any, place: int = place) -> None:
-            nonlocal events
-            events += 1
-            if events > place:
-                sys.setprofile(None)
-                raise KeyboardInterrupt
-
-        try:
-            sys.setprofile(interrupt)
-            open_checked(path).close()
-            sys.setprofile(None)
-        except KeyboardInterrupt:
-            continue
-        finally:
-            sys.setprofile(None)
-        break
-    assert 5 < place < 99  # interrupted at every call and return, and never another error
 
 
 def test_a_long_message_is_shortened() -> None:

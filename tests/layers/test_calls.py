@@ -247,35 +247,3 @@ def test_biases_without_a_sum_give_nan_and_no_warning() -> None:
     Y, _ = layer(np.ones((1, 2, 3), np.float32))
     assert np.isnan(Y[..., 1]).all()
     assert np.isfinite(Y[..., [0, 2, 3]]).all()
-
-
-@each_row("rows", [1, N])
-@each_row("cell", ["RNN", "GRU", "LSTM"])
-@each_row("convention", [CANONICAL, OPENVINO_SEQUENCE], ids=["ONNX", "OpenVINO"])
-def test_lengths_of_whole_rows_need_no_closer_look(
-    convention: Convention, cell: CellName, rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Arrays as they should be go straight to the kernels; what does not fit is looked at."""
-    layer = layer_of(cell, convention)
-    x, h, c = (array[:, :rows] for array in (X, STATE, CELL_STATE))
-    if convention is not CANONICAL:
-        x, h, c = (array.swapaxes(0, 1) for array in (x, h, c))
-    states = (h, c)[: len(layer.output_names) - 1]
-    whole = np.full(rows, T, convention.length_dtypes[-1])
-    expected = layer.run(x, whole.tolist(), *states)
-    looks: list[Any] = []
-    check_arrays = Layer._checked
-
-    def checked(self: Layer, given: Any) -> Any:
-        looks.append(given)
-        return check_arrays(self, given)
-
-    monkeypatch.setattr(Layer, "_checked", checked)
-    for actual, wanted in zip(layer.run(x, whole, *states), expected, strict=True):
-        np.testing.assert_array_equal(actual, wanted)
-    assert not looks
-    layer.run(x, whole - 1, *states)
-    assert not looks
-    for wrong in (whole + 1, whole[:, np.newaxis], np.append(whole, whole), whole.astype(np.float32), whole[:0]):
-        with pytest.raises(ArgumentError, match=convention.name_of("sequence_lens")):
-            layer.run(x, wrong, *states)

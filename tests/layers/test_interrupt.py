@@ -112,22 +112,6 @@ def test_call_of_a_stack_in_a_pipeline(engine: str) -> None:
         np.testing.assert_array_equal(again, first)
 
 
-def test_short_push_of_a_stack_is_undone_between_its_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error may arise between two layers, where Python looks for signals: the first one has not moved on then."""
-    stream = Stack([rnn(hidden_size=3), rnn(hidden_size=4, input_size=3)]).stream(1)
-    stream.push(inputs(2))
-    before = stream.state
-
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(stream._steppers[1], "fast", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        stream.push(inputs(1))
-    for state, expected in zip(stream.state[0], before[0], strict=True):
-        np.testing.assert_array_equal(state, expected)
-
-
 def test_list_of_sequences() -> None:
     stack, few = Stack([rnn()]), [inputs(3)[:, 0], inputs(1)[:, 0]]
     before = stack(few)[0]

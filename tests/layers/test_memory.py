@@ -26,33 +26,12 @@ def layer_of(cell: CellName) -> Layer:
     return random_layer(RecurrentOp(cell, H), I, np.float32)
 
 
-def test_faults_of_the_kernels_are_not_taken_for_lack_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Packed:
-        def run(self, *_: Any) -> Any:
-            raise ValueError("lengths are not [batch_size=2]")
-
-    layer = layer_of("LSTM")
-    monkeypatch.setattr(layer, "_packed", Packed())
-    with pytest.raises(ValueError, match=r"^lengths are not \[batch_size=2\]$"):
-        layer(X)
-
-
 def test_outputs_beyond_memory() -> None:
     layer = layer_of("RNN")
     for steps in (2**40, 2**59):  # more than there is, and than NumPy can count
         X = np.broadcast_to(np.ones(layer.input_size, np.float32), (steps, 1, layer.input_size))
         with pytest.raises(ArgumentError, match=rf"RNN: X has shape \({steps}, 1, .*; the outputs exceed memory \("):
             layer(X)
-
-
-def test_packing_beyond_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    def zeros(*_: Any) -> Any:
-        raise MemoryError("no room")
-
-    layer = layer_of("LSTM")
-    monkeypatch.setattr(np, "zeros", zeros)
-    with pytest.raises(ArgumentError, match=r"LSTM: the weights cannot be prepared: .*no room"):
-        Layer(layer.op, *layer.weights.values())
 
 
 # There is room for the results of a call, 2.4 MiB, and not for the 1.6 MiB of scratch memory of a row block.

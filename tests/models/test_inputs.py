@@ -111,17 +111,6 @@ def test_the_same_inputs_or_the_same_error(name: str) -> None:
                 np.testing.assert_array_equal(value, expected[key])
 
 
-@each_row("name", USUAL)
-def test_usual_arrays_are_passed_on_without_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    arrays, named = USUAL[name]
-    monkeypatch.setattr("pyrnnx.models.inputs.read_inputs", None)
-    source = arrays[0] if arrays and isinstance(arrays[0], dict) else named
-    source = source or dict(zip([info.name for info in INFOS], arrays, strict=False))
-    read = Inputs("model", INFOS).read(arrays, named)
-    assert read.keys() == source.keys()
-    assert all(read[key] is source[key] for key in source)
-
-
 def test_no_inputs_and_symbols_of_one_name() -> None:
     assert Inputs("model", ()).read((), {}) == {}
     pair = (TensorInfo("a", "float32", ("N",)), TensorInfo("b", "float32", ("N",)))

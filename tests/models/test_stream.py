@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from rows import each_row
 
-from pyrnnx import ArgumentError, Layers, Model, TensorInfo, config
+from pyrnnx import ArgumentError, Layers, Model, TensorInfo, get_memory_limit, set_memory_limit
 
 
 class Sums(Model):
@@ -153,14 +154,21 @@ def test_zeros_of_a_type_that_numpy_does_not_have() -> None:
         model.stream({"y": "total"})
 
 
+@pytest.fixture
+def same_limit() -> Iterator[None]:
+    before = get_memory_limit()
+    yield
+    set_memory_limit(before)
+
+
 @each_row("shape", [(3, 2), ("N", 2)], ids=["declared", "told by a push"])
-def test_zeros_beyond_the_memory_limit(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """24 bytes for the total and 8 for the count, of which neither is made."""
-    monkeypatch.setattr(np, "zeros", None)
-    monkeypatch.setattr(config, "get_memory_limit", lambda: 23)
+@pytest.mark.usefixtures("same_limit")
+def test_zeros_beyond_the_memory_limit(shape: Any) -> None:
+    """24 bytes for the total and 8 for the count."""
+    set_memory_limit(23)
     with pytest.raises(ArgumentError, match=r"stream: zeros for the state 'total' .* would take 24 bytes; a call may"):
         sums(shape).stream({"totalN": "total"}).push(X, np.array(1))
-    monkeypatch.setattr(config, "get_memory_limit", lambda: 31)
+    set_memory_limit(31)
     with pytest.raises(
         ArgumentError, match=r"zeros for the state 'count' .* would take 8 bytes in addition to 24 of other"
     ):

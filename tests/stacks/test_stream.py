@@ -172,22 +172,6 @@ def test_pushes_that_do_not_fit(arguments: tuple[Any, ...], message: str) -> Non
     assert_same(stream.state, before)
 
 
-def test_a_push_that_fails_halfway_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrnnx.stacks.stream.SMALL", 0)
-    stack = stack_of("all cells")
-    stream = stack.stream(N)
-    stream.push(inputs(2))
-    before = stream.state
-
-    def fail(*arguments: Any) -> None:
-        raise MemoryError("no more")
-
-    monkeypatch.setattr(stream._steppers[1], "step", fail)
-    with pytest.raises(PyrnnxError, match=r"^Stack: stream: X has shape \(3, 3, 3\); no more"):
-        stream.push(inputs(3))
-    assert_same(stream.state, before)
-
-
 STATES: dict[str, tuple[Any, str]] = {
     "none": (None, "state is None; expected a tuple of 2: initial_h, initial_c"),
     "too few": ((np.ones((3, N, 5), np.float32),), "state is (?s:.*); expected a tuple of 2: initial_h, initial_c"),
@@ -208,14 +192,10 @@ def test_states_that_do_not_fit(state: Any, message: str) -> None:
 
 @each_row("batch_first", [False, True])
 @each_stack
-def test_small_and_large_pushes(name: str, batch_first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    stack = stack_of(name, batch_first=batch_first)
-    small, large = stack.stream(N), stack.stream(N)
-    for T in (1, 3, 2):
-        X = np.ascontiguousarray(turned(inputs(T), batch_first))
-        Y = small.push(X)
-        assert Y.flags.c_contiguous
-        with monkeypatch.context() as patch:
-            patch.setattr("pyrnnx.stacks.stream.SMALL", 0)
-            np.testing.assert_array_equal(large.push(X), Y)
-    assert_same(small.state, large.state)
+def test_a_large_push(name: str, batch_first: bool) -> None:
+    """A push of more elements than the fast path takes, and one that takes it."""
+    stack, X = stack_of(name, batch_first=batch_first), inputs(2**16 // (N * I) + 1)
+    stream = stack.stream(N)
+    parts = [turned(stream.push(turned(part, batch_first)), batch_first) for part in (X, X[:2])]
+    whole = turned(stack(turned(np.concatenate([X, X[:2]]), batch_first))[0], batch_first)
+    np.testing.assert_allclose(np.concatenate(parts), whole, rtol=0, atol=TOLERANCE)
