@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 import sys
-import sysconfig
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -127,43 +124,6 @@ def test_an_error_leaves_nothing_in_the_cache(build: Build) -> None:
             build.compile()
         assert build.compiled() == count
     assert list(build.command.cache.iterdir()) == []
-
-
-def test_objects_that_no_build_uses_are_deleted(build: Build, setup_module: ModuleType) -> None:
-    unused = build.compile()
-    build.write_header(2)
-    used = build.compile()
-    long_ago = time.time() - (setup_module.CACHE_DAYS + 1) * 24 * 3600
-    for path in build.command.cache.iterdir():
-        os.utime(path, (long_ago, long_ago))
-    build.compile()
-    build.command.delete_unused()
-    assert used.exists()
-    assert not unused.exists()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("Cython") is None, reason="modules are built with Cython")
-def test_a_header_of_cython_that_changes_is_read_again(
-    build: Build, setup_module: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Cython copies headers that lie beside its sources to the C that it makes."""
-    monkeypatch.chdir(tmp_path)
-    kernels = Path("kernels")
-    (kernels / "part").mkdir(parents=True)
-    header = kernels / "part" / "number.h"
-    header.write_text("#define NUMBER 1\n")
-    (kernels / "module.pyx").write_text('cdef extern from "part/number.h":\n    const int NUMBER\n\nnumber = NUMBER\n')
-    monkeypatch.setattr(setup_module, "KERNELS", str(kernels))
-    build.extension.name, build.extension.sources = "module", [str(kernels / "module.pyx")]
-    build.command.headers = [str(kernels), sysconfig.get_path("include")]
-    build.command.compiler = build.new_compiler()
-    objects = []
-    for number in (1, 2):
-        header.write_text(f"#define NUMBER {number}\n")
-        build.source = Path(build.command.translate(), kernels, "module.c")
-        objects.append(build.compile())
-    assert objects[0] != objects[1]
 
 
 @pytest.mark.parametrize("name", ["DEBUG", "COVERAGE"])

@@ -26,21 +26,6 @@ def test_every_row_runs_and_failing_ones_are_named() -> None:
     assert "3: AssertionError: 2 of 2 rows failed\na: Failed: three" in str(caught.value)
 
 
-def test_names_of_rows() -> None:
-    @each_row(("value", "kind"), [([0] * 50, int), (1.5, str)], ids=["long", "short"])
-    def named(value: object, kind: type) -> None:
-        raise ValueError
-
-    @each_row("value", lambda: iter([[0] * 50, int]))
-    def unnamed(value: object) -> None:
-        raise ValueError
-
-    with pytest.raises(AssertionError, match=r"\nlong: ValueError\nshort: ValueError$"):
-        named()
-    with pytest.raises(AssertionError, match=r"0,\.\.\.: ValueError\nint: ValueError$"):
-        unnamed()
-
-
 def test_fixtures_are_of_each_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @pytest.mark.slow
     @each_row("name", ["a", "b"])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from layers import random_weights
-from rows import each_row
 
 import pyrnnx
 from pyrnnx import ArgumentError, Direction, Layer, Model, RecurrentOp
@@ -68,28 +65,3 @@ def test_a_single_layer_is_typed_by_its_own_reader() -> None:
     single = assert_type(openvino.read_layer(path), IRLayer)
     loaded: Any = pyrnnx.load(path)
     assert loaded == single
-
-
-def layer(seed: int = 0, **keywords: Any) -> Layer:
-    op = RecurrentOp("LSTM", 4)
-    weights = random_weights(op, 3, seed=seed)
-    return Layer(op, weights["W"], weights["R"], weights["B"], **keywords)
-
-
-@each_row(
-    "keywords",
-    [{}, {"name": "a"}, {"weight_dtype": "int8"}, {"constants": {"initial_h": np.ones((1, 2, 4), np.float32)}}],
-    ids=str,
-)
-def test_copies_of_layers_are_equal(keywords: dict[str, Any]) -> None:
-    first = layer(**keywords)
-    for other in (copy.deepcopy(first), copy.copy(first), layer(**keywords)):
-        assert other == first
-        assert hash(other) == hash(first)
-
-
-def test_layers_that_compute_something_else_differ() -> None:
-    first = layer()
-    zero = {"initial_h": np.zeros((1, 2, 4), np.float32)}
-    others = [layer(seed=1), layer(weight_dtype="int8"), layer(constants=zero), "LSTM", None]
-    assert all(first != other for other in others)

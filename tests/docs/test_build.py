@@ -1,4 +1,4 @@
-"""The pages build without a warning, load nothing from other sites, and have no broken links."""
+"""The pages build without a warning, and contain every public name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from built_pages import Page, broken_links, is_outside, outside_styles
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -39,21 +38,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
-    fetched = [(path.name, one) for path in site.rglob("*.html") for one in Page(path.read_text()).fetched]
-    fetched += [(path.name, one) for path in site.rglob("*.css") for one in outside_styles(path.read_text())]
-    assert len(fetched) > 100
-    assert [one for one in fetched if is_outside(one[1])] == []
-
-
-def test_links_lead_somewhere(site: Path) -> None:
-    assert broken_links(site) == []
-
-
-def test_pictures_have_words(site: Path) -> None:
-    assert [one for path in site.rglob("*.html") for one in Page(path.read_text()).images_without_text] == []
-
-
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     from sphinx.util.inventory import InventoryFile
 
@@ -69,23 +53,3 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
             if inspect.isfunction(one) or isinstance(one, type)
         }
     assert wanted - known - {"pyrnnx.__version__", "pyrnnx.frontends"} == set()
-
-
-def test_a_broken_link_is_found(tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_text('<a href="b.html#x">1</a> <a href="b.html#y">2</a> <a href="c.html">3</a>')
-    (tmp_path / "b.html").write_text('<p id="x"></p> <a href="#z">4</a> <a href="https://example.org">5</a>')
-    assert sorted(broken_links(tmp_path)) == ["a.html: b.html#y", "a.html: c.html", "b.html: #z"]
-
-
-def test_what_a_browser_would_fetch_is_found() -> None:
-    page = Page(
-        '<link rel="stylesheet" href="https://a.example/a.css"><link rel="canonical" href="https://b.example/">'
-        '<script src="//c.example/c.js"></script>'
-        '<p style="background: url(https://d.example/d.png)"></p><img src="e.png">'
-    )
-    assert [one for one in page.fetched if is_outside(one)] == [
-        "https://a.example/a.css",
-        "//c.example/c.js",
-        "https://d.example/d.png",
-    ]
-    assert page.images_without_text == ["e.png"]

@@ -10,10 +10,8 @@ import numpy as np
 from layers import random_layer
 from onnx import helper
 from onnx_models import simple_model
-from sessions import FLOAT, graph
 
 import pyrnnx
-from pyrnnx.frontends import onnx as onnx_frontend
 from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
 from pyrnnx.layers import custom_operators
 
@@ -34,10 +32,6 @@ def _layer(cell: Any, **options: Any) -> pyrnnx.Layer:
 
 def _weights() -> dict[str, Array]:
     return dict(_layer("LSTM").weights)
-
-
-def function(number: int) -> Any:
-    return onnx_frontend.lstm(_arrays(number)["X"], **_weights(), sequence_lens=_arrays(number)["lens"], hidden_size=H)
 
 
 def layer(number: int) -> Any:
@@ -64,11 +58,8 @@ def _stack() -> pyrnnx.Stack:
 
 def stack(number: int) -> Any:
     made, X = _stack(), _arrays(number)["X"]
-    return [made.run(X, _arrays(number)["lens"]), made.stream(N).push(X)]
-
-
-def ragged(number: int) -> Any:
-    return _stack().run([np.repeat(_arrays(number)["X"][:, k], 1 + k, axis=0) for k in range(N)])
+    ragged = [np.repeat(X[:, k], 1 + k, axis=0) for k in range(N)]
+    return [made.run(X, _arrays(number)["lens"]), made.stream(N).push(X), made.run(ragged)]
 
 
 @cache
@@ -90,51 +81,25 @@ def quantized(number: int) -> Any:
 
 
 def _nodes() -> tuple[list[Any], dict[str, Array]]:
-    """An LSTM whose Y nobody reads between other operators, and values that are text."""
+    """An LSTM whose Y nobody reads, between other operators."""
     node = helper.make_node
     nodes = [
         node("Add", ["X", "X"], ["x"]),
         node("LSTM", ["x", "W", "R", "B", "lens"], ["", "h"], hidden_size=H),
         node("Squeeze", ["h", "zero"], ["y"]),
-        node("Scan", ["s", "X"], ["last", "sums"], body=_sums(), num_scan_inputs=1),
     ]
-    return nodes, {**_weights(), "zero": np.array([0]), "s": np.zeros((N, I), np.float32)}
-
-
-def _sums() -> Any:
-    nodes = [helper.make_node("Add", ["a", "b"], ["c"]), helper.make_node("Identity", ["c"], ["d"])]
-    return graph(nodes, [("a", FLOAT, [N, I]), ("b", FLOAT, [N, I])], [("c", FLOAT, [N, I]), ("d", FLOAT, [N, I])])
+    return nodes, {**_weights(), "zero": np.array([0])}
 
 
 @cache
 def _proto() -> Any:
     nodes, constants = _nodes()
-    return simple_model(nodes, _arrays(0), ["y", "last", "sums"], constants)
-
-
-@cache
-def _read() -> pyrnnx.Model:
-    return pyrnnx.load(_proto())
-
-
-def model(number: int) -> Any:
-    return list(_read()(_arrays(number)).values())
+    return simple_model(nodes, _arrays(0), ["y"], constants)
 
 
 def loaded(number: int) -> Any:
     made = pyrnnx.load(_proto())
     return list(made(_arrays(number)).values())
-
-
-@cache
-def _session() -> Any:
-    from pyrnnx.onnxruntime import InferenceSession
-
-    return InferenceSession(_proto().SerializeToString())
-
-
-def session(number: int) -> Any:
-    return _session().run(None, _arrays(number))
 
 
 def new_session(number: int) -> Any:
@@ -164,9 +129,8 @@ def texts(number: int) -> Any:
 
 
 DOORS: dict[str, Callable[[int], Any]] = {
-    door.__name__: door
-    for door in (function, layer, prepared, threads, stream, stack, ragged, quantized, model, loaded, session)
-} | {"new_session": new_session, "texts": texts}  # fmt: skip
+    door.__name__: door for door in (layer, prepared, threads, stream, stack, quantized, loaded, new_session, texts)
+}
 FRESH = ("threads",)  # doors that run in a new process each time, because teams of threads are kept
 
 

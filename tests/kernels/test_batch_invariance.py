@@ -41,7 +41,7 @@ def test_rows_have_the_bits_of_the_row_alone(kind: str, isa: str, monkeypatch: p
     usual = layer(X)
     set_batch_invariant(True)
     whole = layer(X)
-    for row in range(21):
+    for row in range(0, 21, 4):
         alone = layer(X[:, row : row + 1])
         assert alone[0].tobytes() == np.ascontiguousarray(whole[0][:, :, row : row + 1]).tobytes()
     assert (usual[0].tobytes() != whole[0].tobytes()) == isa.startswith("amx")

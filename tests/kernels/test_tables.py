@@ -56,6 +56,7 @@ def compiled(source: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @needs_sources
 @each_row("name", ALTERED)
 def test_a_row_that_an_engine_does_not_know_does_not_compile(name: str, tmp_path: Path) -> None:

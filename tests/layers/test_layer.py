@@ -149,6 +149,24 @@ def test_copies(name: str, dtype: str, copied: Callable[[Layer], Layer]) -> None
             np.testing.assert_array_equal(array, weights[key], strict=True)
 
 
+@each_row(
+    "keywords", [{}, {"name": "a"}, {"weight_dtype": "int8"}, {"constants": {"initial_h": np.ones((1, 2, 4), "f4")}}]
+)
+def test_layers_are_equal_by_what_they_compute(keywords: dict[str, Any]) -> None:
+    op = RecurrentOp("LSTM", 4)
+    first = random_layer(op, 3, **keywords)
+    for other in (copy.deepcopy(first), copy.copy(first), random_layer(op, 3, **keywords)):
+        assert other == first
+        assert hash(other) == hash(first)
+    zero = {"initial_h": np.zeros((1, 2, 4), np.float32)}
+    others = (
+        random_layer(op, 3, seed=1),
+        random_layer(op, 3, weight_dtype="bfloat16"),
+        random_layer(op, 3, constants=zero),
+    )
+    assert all(first != other for other in (*others, "LSTM", None))
+
+
 def test_repr_names_what_it_is() -> None:
     layer = random_layer(RecurrentOp("GRU", 4), 3, weight_dtype="int8")
     reduced = "float32 with weights in int8"

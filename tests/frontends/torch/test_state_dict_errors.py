@@ -198,6 +198,7 @@ def test_broken_safetensors(tmp_path: Path) -> None:
         from_state_dict(path)
 
 
+@pytest.mark.torch
 def test_pickles_that_take_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long row of brackets is a list each; a compressed archive may unpack to any size."""
     torch = pytest.importorskip("torch")
