@@ -231,13 +231,6 @@ def test_states_without_units_are_absent_only_where_the_node_allows() -> None:
             optional.run(None, {**arrays, "initial_h": arrays["initial_h"][:, :0]})
 
 
-def test_types_that_do_not_fit() -> None:
-    layer = random_layer(RecurrentOp("GRU", 5), 3)
-    ran = layer_session(layer, TensorProto.DOUBLE)
-    with pytest.raises(Exception, match="X has dtype float64"):
-        ran.run(None, {"X": np.zeros((2, 2, 3))})
-
-
 def test_handles_live_as_long_as_their_owner_or_a_session() -> None:
     layer = random_layer(RecurrentOp("GRU", 5), 3)
     X, handle, alive = random_inputs(layer.op, (4, 2, 3))["X"], custom_operators.recurrent_handle(layer), None
@@ -267,14 +260,6 @@ def test_settings_hold_inside_sessions() -> None:
             assert same(ran.run(None, {"X": X}), layer(X))
     finally:
         set_batch_invariant(False)
-
-
-def test_lengths_in_a_session_of_many_rows() -> None:
-    layer = random_layer(RecurrentOp("RNN", 5), 3)
-    ran = layer_session(layer, names=("X", "sequence_lens"))
-    X = random_inputs(layer.op, (6, 1000, 3))["X"]
-    lens = np.random.default_rng(0).integers(0, 7, 1000).astype(np.int32)
-    assert same(ran.run(None, {"X": X, "sequence_lens": lens}), layer(X, lens))
 
 
 def test_an_interrupt_before_the_layer_is_not_lost() -> None:

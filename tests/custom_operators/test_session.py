@@ -136,12 +136,6 @@ def test_options_can_be_used_again() -> None:
     assert sessions[0].get_session_options().intra_op_num_threads == 1
 
 
-def test_providers_can_be_set(ours: Any) -> None:
-    own = InferenceSession(MODEL, providers=CPU)
-    own.set_providers(CPU)
-    assert close(own.run(None, feeds()), ours.run(None, feeds()))
-
-
 def test_paths_and_external_data(tmp_path: Any, theirs: Any) -> None:
     """Data of layers is read; the other stays where it is."""
     path = tmp_path / "model.onnx"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layers import MATRICES, needs_matrices, random_layer
+from layers import random_layer
 from rows import each_row
 
 from pyrnnx import ArgumentError, Layer, RecurrentOp
-from pyrnnx._kernels import engines
 from pyrnnx.operator.op import CellName
 
 N, T, I, H = 3, 4, 2, 5
@@ -61,77 +59,6 @@ def test_no_room_to_work_in() -> None:
         [sys.executable, "-c", WITHOUT_ROOM], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
     )
     assert "X has shape (1, 20000, 1); the scratch buffers exceed memory" in done.stdout, done.stderr
-
-
-# A push of as many rows as matrices multiply, for the first of which the weights are split: without room for that.
-PUSH_WITHOUT_ROOM = """
-import resource
-import numpy as np
-import pyrnnx
-
-pyrnnx.set_num_threads(1)
-ones = lambda *shape: np.ones(shape, np.float32)
-layer = pyrnnx.Layer(pyrnnx.RecurrentOp("LSTM", 256), ones(1, 1024, 1024), ones(1, 1024, 256))
-stream, X = layer.stream(16), ones(1, 16, 1024)
-layer.stream(15).push(X[:, :15])
-with open("/proc/self/statm") as file:
-    used = int(file.read().split()[0]) * resource.getpagesize()
-limits = resource.getrlimit(resource.RLIMIT_AS)
-resource.setrlimit(resource.RLIMIT_AS, (used + 2**20, limits[1]))
-for push in (lambda: stream.push(X), lambda: layer(X)):
-    try:
-        push()
-    except pyrnnx.ArgumentError as error:
-        print(error)
-resource.setrlimit(resource.RLIMIT_AS, limits)
-assert stream.push(X).tobytes() == layer(X)[0].tobytes()
-print("as before")
-"""
-
-
-@pytest.mark.e2e
-@needs_matrices
-@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of a process's memory")
-def test_no_room_to_split_the_weights() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PUSH_WITHOUT_ROOM],
-        env={**os.environ, "PYRNNX_ENGINE": "simd", "PYRNNX_ISA": MATRICES[0]},
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    error = "LSTM: X has shape (1, 16, 1024); the split weights exceed memory"
-    assert done.stdout.splitlines() == [error, error, "as before"], done.stderr
-
-
-# Script: prints the memory that a call takes beside its arrays, with more rows and input than matrices take at once.
-WORKED_IN = """
-import numpy as np
-import pyrnnx
-
-def peak():
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
-
-pyrnnx.set_num_threads(1)
-full = lambda *shape: np.full(shape, 0.1, np.float32)
-layer = pyrnnx.Layer(pyrnnx.RecurrentOp("LSTM", 64, "reverse"), full(1, 256, 2048), full(1, 256, 64))
-X = full(1, 2048, 2048)
-layer(X[:, :17])
-before = peak()
-layer(X)
-print(peak() - before)
-"""
-
-
-@pytest.mark.e2e
-@pytest.mark.skipif(sys.platform != "linux" or "amx" not in engines.supported(), reason="needs Linux and AMX")
-def test_what_is_worked_in_does_not_grow_with_rows_and_input() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WORKED_IN], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
-    )
-    assert float(done.stdout) < 12, done.stderr  # MiB; X is 16, its split rows 24
 
 
 def repeated(value: Any, *shape: int) -> Any:
