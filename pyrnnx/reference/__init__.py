@@ -79,8 +79,9 @@ def run(operator: str, *arrays: Any, **arguments: Any) -> tuple[Any, ...]:
     """
     if operator not in OPERATORS:
         raise OracleError(f"operator is {operator!r}; expected {', '.join(OPERATORS)}")
-    family = onnx_operators if operator in onnx_operators.ARGUMENTS else openvino_operators
-    return family.run(operator, *arrays, **arguments)
+    if operator in onnx_operators.ARGUMENTS:
+        return onnx_operators.run(operator, *arrays, **arguments)
+    return openvino_operators.run(operator, *arrays, **arguments)
 
 
 def __dir__() -> list[str]:

@@ -22,7 +22,7 @@ def copies() -> dict[str, Any]:
     return {name: array.copy() for name, array in WEIGHTS.items()}
 
 
-def check_results(*layers: Layer) -> None:
+def check_results(*layers: UnsharedLayer) -> None:
     for layer in layers:
         inputs = random_inputs(OP, (4, 3, 33), layer.dtype)
         expected = reference.run("LSTM", **oracle.arguments(layer, inputs))
