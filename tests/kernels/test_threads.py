@@ -144,31 +144,6 @@ def test_number_of_threads_may_be_of_numpy(n: Any) -> None:
     assert (get_num_threads(), type(get_num_threads())) == (3, int)
 
 
-# Eight disturbances that cost a second each, by the C functions of the pool; rows are shared meanwhile.
-DISTURBED = """
-import ctypes, time
-from pyrnnx._kernels import plan
-
-pool = ctypes.CDLL(plan.__file__)
-size = pool.pyrnnx_team_take(2)
-for _ in range(8):
-    pool.pyrnnx_team_rest(ctypes.c_longlong(10**9))
-resting = pool.pyrnnx_team_rests()
-pool.pyrnnx_team_release()
-again = pool.pyrnnx_team_take(2)
-time.sleep(0.3)
-print(size, resting, again, pool.pyrnnx_team_rests())
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="every team has one member")
-def test_a_rest_ends() -> None:
-    """However much disturbances cost: a rest is a quarter of a second at most, however few calls come."""
-    done = run(DISTURBED)
-    assert done.stdout.split() == ["2", "1", "2", "0"], done.stderr
-
-
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     # from a folder without a pyrnnx of its own: `python -c` looks there first
     return subprocess.run(
