@@ -81,6 +81,7 @@ def test_input_and_constant_that_are_outputs() -> None:
     onnx.checker.check_model(to_onnx(model), full_check=True)
 
 
+@pytest.mark.slow
 def test_long_chains() -> None:
     """Longer than Python's stack, of constants and of what depends on the input."""
     count, store = 1100, Bin()
