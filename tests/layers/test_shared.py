@@ -12,6 +12,7 @@ from layers import random_inputs, random_weights
 from pyrnnx import ONNX_LAYOUTS, RecurrentOp, reference
 from pyrnnx import Layer as UnsharedLayer
 from pyrnnx.comparison import oracle
+from pyrnnx.frontends.onnx import lstm
 from pyrnnx.frontends.onnx.layers import NodeLayer as Layer
 
 OP = RecurrentOp(cell="LSTM", hidden_size=70, direction="bidirectional")
@@ -70,3 +71,12 @@ def test_arrays_that_change_later() -> None:
     first = Layer(OP, **weights)
     weights["R"] *= -1
     check_results(first, Layer(OP, **weights))
+
+
+def test_a_function_with_the_weights_of_a_layer() -> None:
+    """The function prepares weights for one call; the layer, which shares them, stays as it was."""
+    layer, X = Layer(OP, **copies()), random_inputs(OP, (4, 3, 33), np.float32)["X"]
+    for _ in range(2):
+        for result, expected in zip(lstm(X, **copies(), direction="bidirectional"), layer(X), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=0, atol=2e-6)
+    check_results(layer)

@@ -167,7 +167,12 @@ def hidden(graph: Graph, values: list[Value]) -> Value:
     states = [g.add("Tanh", g.add("MatMul", first, graph.drawn("W", (x.size, H))))] * (2 if kind == "LSTM" else 1)
     rows = []
     for _ in range(rng.randint(2, 4)):
-        x_t = g.add("Gather", x.name, g.constant(rng.choice((0, 0, -1)), np.int64), axis=0)
+        place = rng.choice((0, 0, -1))
+        if rng.random() < 0.5:
+            x_t = g.add("Gather", x.name, g.constant(place, np.int64), axis=0)
+        else:
+            row = g.add("Slice", x.name, g.integers(place), g.integers(place + 1 or 2**31), g.integers(0))
+            x_t = g.add("Squeeze", row, g.integers(0))
         states = step(g, kind, x_t, states, w, twist)
         rows.append(g.add("Unsqueeze", states[0], g.integers(0)))
     Y = g.add("Gather", g.add("Concat", *rows, axis=0), g.integers(rng.randrange(len(rows))), axis=0)
