@@ -17,7 +17,7 @@ from rows import each_row
 import pyrnnx
 from pyrnnx.errors import shown
 from pyrnnx.frontends.onnx import backend, from_node, lstm, read_model, reference_ops
-from pyrnnx.frontends.onnx.layers import unbound_node
+from pyrnnx.frontends.onnx.operators.layers import unbound_node
 from pyrnnx.frontends.openvino import read_layer, read_net
 from pyrnnx.frontends.openvino import read_model as read_ir
 from pyrnnx.testing.cases import Case, make_arrays

@@ -1,11 +1,11 @@
 """The ONNX operators RNN, GRU and LSTM of every opset, by their ONNX names, and whole ONNX models."""
 
-from .functions import gru, lstm, rnn
-from .layers import NodeLayer, UnboundNode, from_node
 from .model import Model, read_model
-from .model_writer import write_model
-from .reference_ops import reference_ops
-from .schemas import SCHEMAS, Schema, schema
+from .operators.functions import gru, lstm, rnn
+from .operators.layers import NodeLayer, UnboundNode, from_node
+from .operators.reference_ops import reference_ops
+from .operators.schemas import SCHEMAS, Schema, schema
+from .writing.write import write_model
 
 __all__ = [
     # operators

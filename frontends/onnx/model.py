@@ -26,19 +26,19 @@ from pyrnnx.operator.tensor_info import TensorInfo
 from .external import load_external
 from .file import load_proto, serialized, source_folder, source_label
 from .graph.constants import array_of
+from .graph.large import completed, without_large
+from .graph.value_info import tensor_info, value_info
 from .graph.walk import Graph, all_graphs
-from .large import completed, without_large
-from .layers import NodeLayer, UnboundNode
 from .messages import copied
 from .messages import tensors as all_tensors
 from .onnx_package import import_onnx
+from .operators.layers import NodeLayer, UnboundNode
 from .passes import FIRST_IR_WITH_DEFAULTS, Carried, Found, canonical, carried, find_layers, rewritten, without_layers
 from .passes.inline import inline_functions
 from .plan import ONNXRUNTIME, PYRNNX, Plan, counted
 from .programs import Programs
 from .roles import input_roles
 from .session import NotRunnable, check_options, new_session, plain_session, threads_of
-from .value_info import tensor_info, value_info
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -19,7 +19,7 @@ from pyrnnx._internal.extras import import_package
 from pyrnnx.errors import ArgumentError, UnsupportedError, printable, shortened, shown
 from pyrnnx.layers import custom_operators
 
-from .large import complete
+from .graph.large import complete
 from .onnx_package import import_onnx
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import FormatError
 from pyrnnx.frontends.onnx.file import has_external, load_needed, load_proto, source_label
+from pyrnnx.frontends.onnx.graph.large import complete, without_large
 from pyrnnx.frontends.onnx.graph.walk import Graph
-from pyrnnx.frontends.onnx.large import complete, without_large
 from pyrnnx.frontends.onnx.passes import canonical, find_layers, recurrent_inputs, rewritten
 from pyrnnx.layers import custom_operators
 from pyrnnx.layers.layer import Layer

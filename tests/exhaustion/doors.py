@@ -12,7 +12,7 @@ from onnx import helper
 from onnx_models import simple_model
 
 import pyrnnx
-from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
+from pyrnnx.frontends.onnx.operators.schemas import QUANTIZED_LSTM
 from pyrnnx.layers import custom_operators
 
 Array = Any

@@ -23,7 +23,7 @@ from openvino_layers import shapes_of
 from random_graphs import drawn_model
 
 from pyrnnx import PyrnnxError
-from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
+from pyrnnx.frontends.onnx.operators.schemas import QUANTIZED_LSTM
 from pyrnnx.frontends.openvino import OPERATIONS, Operation, read_model, to_onnx
 from pyrnnx.operator.op import CELLS
 from pyrnnx.testing.cases import CASES, OUTPUTS, Case, draw, make_arrays

@@ -13,7 +13,7 @@ from pyrnnx import ONNX_LAYOUTS, RecurrentOp, reference
 from pyrnnx import Layer as UnsharedLayer
 from pyrnnx.comparison import oracle
 from pyrnnx.frontends.onnx import lstm
-from pyrnnx.frontends.onnx.layers import NodeLayer as Layer
+from pyrnnx.frontends.onnx.operators.layers import NodeLayer as Layer
 
 OP = RecurrentOp(cell="LSTM", hidden_size=70, direction="bidirectional")
 WEIGHTS = random_weights(OP, 33, np.float32, peepholes=True)

@@ -15,7 +15,7 @@ from rows import each_row
 
 import pyrnnx
 from pyrnnx import ArgumentError, reference
-from pyrnnx.frontends.onnx.schemas import SCHEMAS, schema
+from pyrnnx.frontends.onnx.operators.schemas import SCHEMAS, schema
 from pyrnnx.frontends.openvino import OPERATIONS
 from pyrnnx.testing import cases as kit
 from pyrnnx.testing.cases import CASES, FEATURES, NAMED, OPENVINO_CASES, Case, expected_outputs, make_arrays

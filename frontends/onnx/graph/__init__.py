@@ -4,5 +4,6 @@ walk              nodes and their bodies, needed names, topological order
 local_functions   size of inlined functions, by counting
 check             validity of a model
 constants         values of initializers, as arrays         scoped     a graph and its bodies, with what they see
-inference         onnx's shape inference, without crashes
+large             values of large initializers
+inference         onnx's shape inference, without crashes   value_info   declared types
 """

@@ -21,7 +21,7 @@ from pyrnnx.operator.tensor_info import TensorInfo
 from ..graph.constants import array_of
 from ..graph.scoped import Place, ScopedGraph
 from ..graph.walk import Node, node_label
-from ..stream_layer import StreamLayer
+from ..operators.stream_layer import StreamLayer
 from .recurrent import RecurrentModel, Site
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ..graph.scoped import ScopedGraph, all_scoped
 from ..graph.walk import Node, all_nodes
 from ..messages import copied
 from ..onnx_package import import_onnx
-from ..schemas import OPERATORS
+from ..operators.schemas import OPERATORS
 from ..session import RANDOM, NotRunnable, constant_values
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError
 
+from ..graph.large import completed
 from ..graph.walk import all_nodes, subgraphs
-from ..large import completed
 from ..messages import copied
 from ..onnx_package import import_onnx
 from ..recognise import ACTIVATIONS, LEAST_STEPS, LIMITS, PRODUCTS, recognise, remove_invariants

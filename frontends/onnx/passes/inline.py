@@ -11,7 +11,7 @@ from ..graph.local_functions import check_functions, function_key, key_of_call
 from ..graph.walk import DEFAULT_DOMAINS, all_nodes
 from ..messages import copied
 from ..onnx_package import import_onnx
-from ..schemas import OPERATORS, SCHEMAS
+from ..operators.schemas import OPERATORS, SCHEMAS
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto

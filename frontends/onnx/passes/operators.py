@@ -21,12 +21,12 @@ from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 from ..graph.constants import named
 from ..graph.scoped import Place, ScopedGraph, protos
 from ..graph.walk import first_output, node_label
-from ..layers import UnboundNode
-from ..makers import MAKERS
 from ..messages import copied
-from ..nodes import check_count, is_recurrent
-from ..schemas import OPERATORS
-from ..stream_layer import StreamLayer
+from ..operators.layers import UnboundNode
+from ..operators.nodes import check_count, is_recurrent
+from ..operators.quantized import MAKERS
+from ..operators.schemas import OPERATORS
+from ..operators.stream_layer import StreamLayer
 from .recurrent import AnyLayer, RecurrentModel, with_sources
 
 if TYPE_CHECKING:

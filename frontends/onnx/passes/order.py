@@ -11,9 +11,9 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.models.layers import why_none
 
 from ..graph.check import opsets_of
+from ..graph.large import without_large
 from ..graph.scoped import scoped
 from ..graph.walk import Graph, all_graphs, all_nodes
-from ..large import without_large
 from ..messages import copied
 from ..onnx_package import import_onnx
 from .convolutions import multiply_windows

@@ -14,11 +14,11 @@ from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 from ..graph.inference import infer_shapes
 from ..graph.scoped import Place, ScopedGraph, named_nodes
 from ..graph.walk import AnyNode, Node, all_nodes, needed_names, subgraphs
-from ..layers import NodeLayer, UnboundNode
-from ..makers import MAKERS
 from ..messages import copied
-from ..nodes import is_recurrent
-from ..schemas import OPERATORS
+from ..operators.layers import NodeLayer, UnboundNode
+from ..operators.nodes import is_recurrent
+from ..operators.quantized import MAKERS
+from ..operators.schemas import OPERATORS
 from .constants import compute_constants
 
 if TYPE_CHECKING:

@@ -1,17 +1,16 @@
 """Search for recurrent layers in graphs without recurrent nodes.
 
-forms, views      values as sums of products, and the operations that only move them
-scope, inferred   facts about values: node, constant, shape
+forms             values as sums of products, and the operations that only move them
+scope             facts about values: node, constant, shape
 moves, values     forms of values, from the nodes that compute them
 cells             forms that are the equations of an RNN, a GRU or an LSTM
 unrolled          cells in chains with shared weights
 loops, bodies     Loop and Scan, and the cells in their bodies    masks     states that stay in some steps
 builder, emission the recurrent node in their place
-invariants        values that a loop does not change
 recognise         the search
 """
 
-from .invariants import remove_invariants
+from .loops import remove_invariants
 from .recognise import recognise
 from .unrolled import LEAST_STEPS, PRODUCTS
 from .values import ACTIVATIONS, LIMITS

@@ -22,12 +22,11 @@ from .emission import (
     time_first,
     whole_width,
 )
-from .forms import Dim, Ref, Shape
+from .forms import ITERATION, Dim, Ref, Shape
 from .loops import MOST_TRIPS, Loop, State
 from .masks import INT64, Lengths, Mask, Masked, emit_mask, last_state, mask_of, moved_steps, states_after
 from .scope import attribute_of, identity
 from .values import Values, with_shapes
-from .views import ITERATION
 
 _ONES = ("squeeze", "unsqueeze")
 

@@ -11,9 +11,8 @@ from pyrnnx._internal.dtypes import AnyArray
 
 from ..onnx_package import import_onnx
 from .cells import ORDER, Cell, functions_of
-from .forms import Ref
+from .forms import Ref, View
 from .scope import Scope
-from .views import View
 
 _AXES_AS_INPUT = 13  # opset of Squeeze and Unsqueeze
 _SLICE_INPUTS = 10

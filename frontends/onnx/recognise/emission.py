@@ -8,10 +8,9 @@ from itertools import permutations
 
 from .builder import Builder
 from .cells import Cell
-from .forms import Ref, Shape
+from .forms import Ref, Shape, View, pushed
 from .scope import Scope
 from .values import Values
-from .views import View, pushed
 
 _ONES = ("squeeze", "unsqueeze")
 _MOST_INPUTS = 3

@@ -8,19 +8,22 @@ length K, or a matrix [columns of the atoms, K]. So z * h + (1 - z) * n and n + 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 
-from .views import View, compose, pushed
-
 Dim = int | str | None  # a size, the name of a size, or unknown
 Shape = tuple[Dim, ...]
 MOST_TERMS, MOST_FACTORS = 6, 3  # of a cell's equations, with room; bounds the time for other graphs
+# Views are operations on the leading axes of a value that only move it, such as Transpose and the slice of a time step:
+#     ("squeeze", axis)   ("unsqueeze", axis)   ("transpose", axes)   ("select", axis, index)   ("flip", axis)
+# An index is an int, or ITERATION, the iteration number of a Loop. No view moves or removes the last axis.
+View: TypeAlias = tuple[Any, ...]
+ITERATION = "i"
 
 
 @dataclass(frozen=True, order=True)
@@ -239,3 +242,41 @@ def product(form: Form, matrix: AnyArray, shape: Shape, bias: AnyArray | None = 
         for factors, item in form.terms.items()
     }
     return Form(shape, np.zeros(matrix.shape[1], matrix.dtype) if bias is None else bias, terms)
+
+
+def pushed(view: View, shape: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return the shape after a view; None if it does not fit."""
+    kind, last = view[0], len(shape) - 1
+    if kind == "transpose":
+        axes = view[1]
+        is_fit = len(axes) == len(shape) and axes[-1] == last
+        return tuple(shape[axis] for axis in axes) if is_fit else None
+    axis = view[1]
+    if kind in ("flip", "select") and axis < last and shape[axis] is None:
+        return None  # operands of other sizes may meet here: one element may stand for all
+    if kind == "flip":
+        return shape if axis < last else None
+    if kind == "unsqueeze":
+        return (*shape[:axis], 1, *shape[axis:]) if axis <= last else None
+    if axis >= last or (kind == "squeeze" and shape[axis] != 1):
+        return None
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+def compose(first: Sequence[View], second: Sequence[View]) -> tuple[View, ...]:
+    """Return both views in order, without pairs that cancel each other."""
+    views = list(first)
+    for view in second:
+        before = views[-1] if views else ("",)
+        kinds = {before[0], view[0]}
+        is_undone = before == ("unsqueeze", view[1]) and view == ("select", view[1], 0)
+        if is_undone or (before[1:] == view[1:] and kinds in ({"squeeze", "unsqueeze"}, {"flip"})):
+            views.pop()
+        elif kinds == {"transpose"}:
+            axes = tuple(before[1][axis] for axis in view[1])
+            views.pop()
+            if axes != tuple(range(len(axes))):
+                views.append(("transpose", axes))
+        else:
+            views.append(view)
+    return tuple(views)

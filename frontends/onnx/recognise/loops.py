@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,13 @@ from ..onnx_package import import_onnx
 from .scope import Scope, attribute_of
 from .values import Values
 
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto
+
 MOST_TRIPS = 2**63 - 1  # the most iterations that a Loop can have
 # A layer may fail in calls of more steps than this, if the loop is not proved to run them: float32 can count so far.
 _MANY = 2**24
+_FIRST_STATES = {"Loop": (2, 1), "Scan": (0, 0)}  # places of the first state among the body's inputs and outputs
 _ITERATION = "\0iteration"  # root of a `_Count`; no value has this name
 
 
@@ -285,3 +289,35 @@ def _true_to(scope: Scope, name: str, trips: _Count) -> int:
         is_limit = limit.root == trips.root and (limit.more == 0 if limit.root else limit.more >= trips.more)
         most = min(most, counter.most, limit.most) if is_next and is_limit else 0
     return most
+
+
+def remove_invariants(model: ModelProto) -> None:
+    """Let bodies take values that each iteration returns unchanged from the graph around them, in place.
+
+    W -> Loop (W_in -> Identity -> W_out) -> W_last        becomes      W -> Loop (W -> Identity -> W_in),  W -> W_last
+    """
+    graphs = [model.graph]
+    for graph in graphs:
+        for node in [*graph.node]:
+            bodies = [attribute.g for attribute in node.attribute if attribute.name == "body"]
+            if node.op_type in _FIRST_STATES and bodies:
+                _remove_states(graph, node, bodies[0])
+        graphs += (body for node in graph.node for attribute in node.attribute for body in (attribute.g,) if body.node)
+
+
+def _remove_states(graph: GraphProto, node: NodeProto, body: GraphProto) -> None:
+    make_node = import_onnx().helper.make_node
+    first_input, first_output = _FIRST_STATES[node.op_type]
+    sources = {inner.output[0]: inner.input[0] for inner in body.node if inner.op_type == "Identity"}
+    scanned = next((attribute.i for attribute in node.attribute if attribute.name == "num_scan_inputs"), 0)
+    for place in reversed(range(len(node.input) - first_input - scanned)):
+        name, new = body.input[first_input + place].name, body.output[first_output + place].name
+        while new != name and new in sources:
+            new = sources[new]
+        if new == name:
+            before = node.input[first_input + place]
+            body.node.insert(0, make_node("Identity", [before], [name]))
+            if node.output[place]:
+                graph.node.append(make_node("Identity", [before], [node.output[place]]))
+            del node.input[first_input + place], node.output[place]
+            del body.input[first_input + place], body.output[first_output + place]

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..graph.walk import Node
-from .forms import Dim, Shape, broadcast
+from .forms import ITERATION, Dim, Shape, View, broadcast
 from .scope import Scope, attribute_of, clamped, keeps_integers
-from .views import ITERATION, View
 
 _SAME = ("Identity", "Dropout")
 _INTEGERS = ("Identity", "Squeeze", "Unsqueeze", "Reshape")  # keep the elements of a vector

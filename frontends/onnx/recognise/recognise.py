@@ -18,9 +18,8 @@ from ..messages import copied
 from .bodies import emit_loop, layers_of
 from .builder import Builder
 from .emission import Step
-from .inferred import Inferred, inferred
 from .loops import read_loop
-from .scope import Scope
+from .scope import Inferred, Scope, inferred
 from .unrolled import Unrolled, emit_chain
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from ...onnx.graph.constants import array_of, named, shape_of
 from ...onnx.graph.inference import infer_shapes
 from ...onnx.graph.scoped import protos
+from ...onnx.graph.value_info import tensor_info
 from ...onnx.graph.walk import all_nodes, local_names, needed_names, node_label, subgraphs
 from ...onnx.model import Model, read_model
-from ...onnx.model_writer import write_model
-from ...onnx.nodes import is_recurrent
 from ...onnx.onnx_package import import_onnx
+from ...onnx.operators.nodes import is_recurrent
+from ...onnx.operators.schemas import OPERATORS
 from ...onnx.passes.recurrent import RecurrentModel
-from ...onnx.schemas import OPERATORS
 from ...onnx.session import RANDOM, NotRunnable, constant_values, onnxruntime
-from ...onnx.value_info import tensor_info
+from ...onnx.writing.write import write_model
 from ..layers import BoundLayer, IRLayer
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
+from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET
 from pyrnnx.load import load
 from pyrnnx.models.model import layer_values
 from pyrnnx.operator.conventions import CANONICAL, OUTPUTS, rearrange

@@ -11,7 +11,7 @@ from pyrnnx.comparison import only_layer
 from pyrnnx.comparison.agreement import Rule, read_tolerance
 from pyrnnx.comparison.distances import LONG_TOLERANCES
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
+from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET
 from pyrnnx.models.model import Model
 from pyrnnx.testing.same.errors import named_after
 from pyrnnx.testing.same.layers import compare_sides

@@ -13,7 +13,7 @@ from pyrnnx.comparison.calls import arranged, prepared_call
 from pyrnnx.comparison.inputs import HINT, random_array
 from pyrnnx.comparison.models.runs import try_alone
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
+from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models.model import Model
 from pyrnnx.operator.conventions import AXIS_NAMES

@@ -14,7 +14,7 @@ from pyrnnx.comparison.agreement import Rule
 from pyrnnx.comparison.calls import label
 from pyrnnx.comparison.models.stacks import StackModel
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
-from pyrnnx.frontends.onnx.layers import unbound_node
+from pyrnnx.frontends.onnx.operators.layers import unbound_node
 from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import is_source, read_model_or_layer

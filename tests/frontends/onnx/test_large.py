@@ -14,8 +14,9 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_models import simple_model
 from rows import each_row
 
-from pyrnnx.frontends.onnx import NodeLayer, large, read_model
-from pyrnnx.frontends.onnx.large import completed, without_large
+from pyrnnx.frontends.onnx import NodeLayer, read_model
+from pyrnnx.frontends.onnx.graph import large
+from pyrnnx.frontends.onnx.graph.large import completed, without_large
 from pyrnnx.testing.numbers import Array
 
 I, H = 6, 7

@@ -12,7 +12,7 @@ from rows import each_row
 
 from pyrnnx import ArgumentError, Layer, UnsupportedError
 from pyrnnx.frontends.onnx import NodeLayer, from_node
-from pyrnnx.frontends.onnx.layers import unbound_node
+from pyrnnx.frontends.onnx.operators.layers import unbound_node
 from pyrnnx.testing.cases import OPERATORS, OPTIONAL, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
 from pyrnnx.testing.numbers import Array, assert_close
 from pyrnnx.testing.onnx_models import make_node

@@ -14,8 +14,8 @@ from rows import each_row
 import pyrnnx
 import pyrnnx.frontends.onnx as frontend
 from pyrnnx import ArgumentError, UnsupportedError
-from pyrnnx.frontends.onnx.quantized import from_quantized_node
-from pyrnnx.frontends.onnx.schemas import NEWEST_OPSET
+from pyrnnx.frontends.onnx.operators.quantized import from_quantized_node
+from pyrnnx.frontends.onnx.operators.schemas import NEWEST_OPSET
 from pyrnnx.testing.cases import OPERATORS, OPTIONAL, Case, make_arrays
 
 

@@ -16,7 +16,7 @@ from rows import each_row
 
 from pyrnnx import ArgumentError, PyrnnxError, Stack, UnsupportedError
 from pyrnnx.frontends.onnx import UnboundNode, read_model, write_model
-from pyrnnx.frontends.onnx.quantized import QuantizedLayer
+from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
 from pyrnnx.testing.numbers import Array
 
 pytest.importorskip("onnxruntime")

@@ -16,7 +16,7 @@ from onnx_models import make_graph, simple_model
 
 from pyrnnx import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import reference_ops
-from pyrnnx.frontends.onnx.makers import MAKERS
+from pyrnnx.frontends.onnx.operators.quantized import MAKERS
 from pyrnnx.testing.cases import OUTPUTS, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
 from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
 from pyrnnx.testing.onnx_models import make_node
@@ -24,7 +24,7 @@ from pyrnnx.testing.onnx_models import make_node
 LSTM = Case("lstm of an evaluator", "LSTM", {}, ("B", "P", "initial_h", "initial_c"), (4, 1, 3), I=3, H=5)
 GRU = Case("gru of an evaluator", "GRU", {"direction": "reverse", "clip": 0.5}, ("B",), (4, 1, 3), I=3, H=5)
 LINKED = Case("linked", "GRU", {}, (), I=3, H=5)
-module: Any = importlib.import_module("pyrnnx.frontends.onnx.reference_ops")  # a function has its name
+module: Any = importlib.import_module("pyrnnx.frontends.onnx.operators.reference_ops")  # a function has its name
 TOLERANCE = tolerance_of(LSTM.dtype)
 
 

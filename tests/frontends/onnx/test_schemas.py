@@ -9,8 +9,8 @@ import pytest
 from rows import each_row
 
 from pyrnnx.frontends.onnx import SCHEMAS, schema
-from pyrnnx.frontends.onnx.schemas import NEWEST_OPSET, QUANTIZED_LSTM
-from pyrnnx.frontends.onnx.schemas import OPERATORS as ROWS
+from pyrnnx.frontends.onnx.operators.schemas import NEWEST_OPSET, QUANTIZED_LSTM
+from pyrnnx.frontends.onnx.operators.schemas import OPERATORS as ROWS
 from pyrnnx.testing.cases import OPERATORS
 
 DTYPES = {

@@ -12,8 +12,8 @@ from onnx import helper
 from onnx_models import simple_model
 
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.onnx.quantized import QuantizedLayer
-from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
+from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
+from pyrnnx.frontends.onnx.operators.schemas import QUANTIZED_LSTM
 from pyrnnx.testing.numbers import Array
 
 OUTPUTS = ("Y", "Y_h", "Y_c")

@@ -10,7 +10,7 @@ import numpy as np
 
 from pyrnnx import CANONICAL, Layer, RecurrentOp, reference
 from pyrnnx.frontends.onnx import from_node
-from pyrnnx.frontends.onnx.layers import NodeLayer
+from pyrnnx.frontends.onnx.operators.layers import NodeLayer
 from pyrnnx.operator.op import CellName
 from pyrnnx.testing.cases import OPTIONAL, Case, expected_outputs, make_arrays
 from pyrnnx.testing.numbers import Array

@@ -5,7 +5,8 @@ The kernels multiply codes with codes, in integers, and scale the sums; the gate
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -16,9 +17,9 @@ from pyrnnx.layers.stream import Stream
 from pyrnnx.operator import check
 from pyrnnx.operator.quantized import Quantized
 
-from .layers import NodeLayer, UnboundNode, check_initializers, node_layer
+from .layers import NodeLayer, UnboundNode, check_initializers, from_node, node_layer, unbound_node
 from .nodes import read_node
-from .schemas import QUANTIZED_LSTM
+from .schemas import QUANTIZED_LSTM, SCHEMAS
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -112,3 +113,25 @@ def unbound_quantized_node(node: NodeProto, initializers: Mapping[str, Any], ops
     """Return a node without its weights; as `unbound_node`."""
     read = read_node("unbound_quantized_node", node, opset, _OPERATORS)
     return UnboundQuantizedNode(read, read.constants(initializers), read.op())
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Functions of a node, constants by the names of its inputs, and the version of its domain.
+
+    Attributes
+    ----------
+    layer : callable
+        Builds the layer of a node with constant weights.
+    unbound : callable
+        Describes a node with computed weights.
+    """
+
+    layer: Callable[[NodeProto, Mapping[str, Any], int], NodeLayer]
+    unbound: Callable[[NodeProto, Mapping[str, Any], int], UnboundNode]
+
+
+MAKERS: Mapping[str, Maker] = {
+    **dict.fromkeys(SCHEMAS, Maker(from_node, unbound_node)),
+    QUANTIZED_LSTM.operator: Maker(from_quantized_node, unbound_quantized_node),
+}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx._internal.immutable import is_immutable
 from pyrnnx.layers.layer import CONSTANTS, Layer
 
-from .makers import MAKERS, Maker
-from .messages import copied
-from .onnx_package import import_onnx
+from ..messages import copied
+from ..onnx_package import import_onnx
+from .quantized import MAKERS, Maker
 from .schemas import OPERATORS
 
 if TYPE_CHECKING:

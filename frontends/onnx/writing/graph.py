@@ -12,7 +12,7 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._version import __version__
 from pyrnnx.errors import ArgumentError, shortened, shown
 
-from .onnx_package import import_onnx
+from ..onnx_package import import_onnx
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto

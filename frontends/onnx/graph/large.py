@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
 
-from .graph.constants import PLAIN, array_of
-from .messages import copied
+from ..messages import copied
+from .constants import PLAIN, array_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -10,8 +10,8 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.stacks.stack import Stack
 from pyrnnx.stacks.states import StateForm
 
-from .graph_writer import Dimension, GraphWriter
-from .layer_graph import BATCH_SIZE, SEQ_LENGTH, node_name, write_node
+from .graph import Dimension, GraphWriter
+from .layers import BATCH_SIZE, SEQ_LENGTH, node_name, write_node
 
 ROWS_FIRST = (1, 0, 2)  # swaps seq_length and batch_size
 

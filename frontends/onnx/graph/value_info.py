@@ -8,7 +8,7 @@ from pyrnnx._internal.dtypes import named_dtype
 from pyrnnx.errors import FormatError, shown
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from .onnx_package import import_onnx
+from ..onnx_package import import_onnx
 
 if TYPE_CHECKING:
     from onnx import TensorShapeProto, ValueInfoProto

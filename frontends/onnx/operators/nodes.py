@@ -11,9 +11,9 @@ from pyrnnx.layers.layer import CONSTANTS
 from pyrnnx.operator.conventions import ONNX_LAYOUTS, Convention
 from pyrnnx.operator.op import RecurrentOp
 
+from ..graph.walk import DEFAULT_DOMAINS, Node
+from ..onnx_package import import_onnx
 from .attributes import build_op, find_attribute, read_attributes
-from .graph.walk import DEFAULT_DOMAINS, Node
-from .onnx_package import import_onnx
 from .schemas import OPERATORS, QUANTIZED_LSTM, Schema, schema
 
 if TYPE_CHECKING:

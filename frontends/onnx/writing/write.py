@@ -14,11 +14,11 @@ from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layers.layer import CONSTANTS, Layer
 from pyrnnx.stacks.stack import Stack
 
-from .file import model_files
-from .graph_writer import GraphWriter
-from .layer_graph import write_layer
-from .schemas import DEFAULT_OPSET, schema
-from .stack_graph import write_stack
+from ..file import model_files
+from ..operators.schemas import DEFAULT_OPSET, schema
+from .graph import GraphWriter
+from .layers import write_layer
+from .stacks import write_stack
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -1,0 +1,1 @@
+"""Layers and stacks written as ONNX models."""
