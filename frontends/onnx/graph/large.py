@@ -6,6 +6,7 @@ ModelProto { graph { node ..., initializer { name, dims, raw_data }, ... } }
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,8 @@ def without_large(model: ModelProto) -> tuple[ModelProto, Mapping[str, AnyArray]
     arrays: dict[str, AnyArray] = {}
     tensors = []
     for tensor in model.graph.initializer:
-        if tensor.data_type in PLAIN and not tensor.data_location and tensor.name and tensor.ByteSize() >= _SMALLEST:
+        size = math.prod(tensor.dims) * PLAIN[tensor.data_type].itemsize if tensor.data_type in PLAIN else 0
+        if size >= _SMALLEST and not tensor.data_location and tensor.name:
             if tensor.name in arrays:
                 return model, {}  # the checks say so
             try:

@@ -5,7 +5,6 @@ ONNX Runtime simplifies the graph first, so that weights are initializers and eq
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +16,10 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError
 
 from ..graph.large import completed
-from ..graph.walk import all_nodes, subgraphs
+from ..graph.walk import all_nodes, needed_names, subgraphs
 from ..messages import copied
 from ..onnx_package import import_onnx
-from ..recognise import ACTIVATIONS, LEAST_STEPS, LIMITS, PRODUCTS, recognise, remove_invariants
+from ..recognise import ACTIVATIONS, LIMITS, PRODUCTS, recognise, remove_invariants
 from ..session import disabled_optimizers, onnxruntime
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ def may_have_layers(graph: GraphProto, arrays: Mapping[str, AnyArray] = NO_ARRAY
         return True
     graphs = [graph, *(body for node in nodes for _, body in subgraphs(node))]
     tensors = {tensor.name: tensor for inner in graphs for tensor in inner.initializer}
-    return any(count >= LEAST_STEPS for inner in graphs for count in _factors(inner, tensors, arrays).values())
+    return any(_repeats_factor(inner, tensors, arrays) for inner in graphs)
 
 
 def _has_cell(nodes: Iterable[NodeProto]) -> bool:
@@ -111,25 +110,44 @@ def _has_cell(nodes: Iterable[NodeProto]) -> bool:
     return not operators.isdisjoint({*ACTIVATIONS, *LIMITS}) and not operators.isdisjoint(PRODUCTS)
 
 
-def _factors(
-    graph: GraphProto, tensors: Mapping[str, TensorProto], arrays: Mapping[str, AnyArray]
-) -> Counter[tuple[Any, ...]]:
-    """Count the products of a graph by the tensors that their right factors are computed from."""
+def _repeats_factor(graph: GraphProto, tensors: Mapping[str, TensorProto], arrays: Mapping[str, AnyArray]) -> bool:
+    """Return whether a product depends on another one with the same matrix."""
     producers = {name: node for node in graph.node for name in node.output if name}
-    counts: Counter[tuple[Any, ...]] = Counter()
+    bits: dict[tuple[Any, ...], int] = {}  # of the matrices
+    reached: dict[str, int] = {}  # bits of the matrices that a value depends on
     for node in graph.node:
-        if node.op_type not in PRODUCTS or len(node.input) < 2:
-            continue
-        name = node.input[1]
-        while name in producers and len(producers[name].input):
-            name = producers[name].input[0]
-        if name in producers and producers[name].op_type == "Constant":
-            counts[_likeness(producers[name].attribute[0].t)] += 1
-        elif name in arrays:
-            counts[arrays[name].shape, arrays[name][:1].tobytes()] += 1
-        elif name in tensors:
-            counts[_likeness(tensors[name])] += 1
-    return counts
+        mask = 0
+        for name in needed_names(node):
+            mask |= reached.get(name, 0)
+        matrix = _matrix(node, producers, tensors, arrays)
+        if matrix is not None:
+            bit = bits.setdefault(matrix, 1 << len(bits))
+            if mask & bit:
+                return True
+            mask |= bit
+        if mask:
+            reached.update((name, mask) for name in node.output)
+    return False
+
+
+def _matrix(
+    node: NodeProto,
+    producers: Mapping[str, NodeProto],
+    tensors: Mapping[str, TensorProto],
+    arrays: Mapping[str, AnyArray],
+) -> tuple[Any, ...] | None:
+    """Return a key of the constant matrix from which the right factor of a product is computed; None if unknown."""
+    if node.op_type not in PRODUCTS or len(node.input) < 2:
+        return None
+    name = node.input[1]
+    while name in producers and len(producers[name].input):
+        name = producers[name].input[0]
+    if name in arrays:
+        return (arrays[name].shape, arrays[name][:1].tobytes()) if arrays[name].ndim > 1 else None
+    tensor = tensors.get(name)
+    if name in producers and producers[name].op_type == "Constant":
+        tensor = producers[name].attribute[0].t
+    return None if tensor is None or len(tensor.dims) < 2 else _likeness(tensor)
 
 
 def _likeness(tensor: TensorProto) -> tuple[Any, ...]:

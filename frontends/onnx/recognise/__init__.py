@@ -12,7 +12,7 @@ recognise         the search
 
 from .loops import remove_invariants
 from .recognise import recognise
-from .unrolled import LEAST_STEPS, PRODUCTS
+from .unrolled import PRODUCTS
 from .values import ACTIVATIONS, LIMITS
 
-__all__ = ["ACTIVATIONS", "LEAST_STEPS", "LIMITS", "PRODUCTS", "recognise", "remove_invariants"]
+__all__ = ["ACTIVATIONS", "LIMITS", "PRODUCTS", "recognise", "remove_invariants"]
