@@ -111,9 +111,7 @@ def find_layers(
     origins: Mapping[str, str] = {}
     reasons: tuple[str, ...] = ()
     if any(has_recurrent(function.node) for function in proto.functions):
-        reasons = (
-            "functions with recurrent nodes have operators or attributes that another opset or function determines",
-        )
+        reasons = ("functions with recurrent nodes have another opset than the graph, or attributes with defaults",)
     if not others:
         hidden = hidden_layers(proto, label, arrays)
         origins, reasons = hidden.origins, (*reasons, *hidden.reasons)

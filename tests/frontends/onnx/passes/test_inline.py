@@ -23,15 +23,12 @@ H = 4
 X = weights_like(0, x=(5, 2, H))["x"]
 WEIGHTS = weights_like(1, W=(1, 3 * H, H), R=(1, 3 * H, H))
 GRU = node("GRU", ["p", "w", "r"], ["", "q"], hidden_size=H, name="gru")
-SECOND = node("GRU", ["a", "w", "r"], ["", "b"], hidden_size=H)
 NEG = node("Neg", ["p"], ["q"])
 
 
-def function(
-    name: str, nodes: Sequence[Any], inputs: Sequence[str] = ("p", "w", "r"), opset: int = 17, domain: str = "own"
-) -> onnx.FunctionProto:
-    imports = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1)]
-    return helper.make_function(domain, name, list(inputs), ["q"], list(nodes), imports)
+def function(name: str, nodes: Sequence[Any], inputs: Sequence[str] = ("p", "w", "r")) -> onnx.FunctionProto:
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    return helper.make_function("own", name, list(inputs), ["q"], list(nodes), imports)
 
 
 def call(name: str, x: str, y: str, *weights: str) -> Any:
@@ -52,46 +49,36 @@ OUTER = [
 LAYER, PLAIN = function("Layer", [GRU]), function("Plain", [NEG], ["p"])
 THEN = make_graph([call("Outer", "x", "t", "W", "R")], {}, ["t"])
 ELSE = make_graph([call("Plain", "start", "e")], {}, ["e"])
-# Nodes, functions, outputs, and layers.
-MODELS: dict[str, tuple[Sequence[Any], Sequence[onnx.FunctionProto], list[str], list[str]]] = {
-    "one": ([call("Layer", "x", "y", "W", "R")], [LAYER], ["y"], []),
+# Nodes, functions, outputs, and number of layers.
+MODELS: dict[str, tuple[Sequence[Any], Sequence[onnx.FunctionProto], list[str], int]] = {
+    "one": ([call("Layer", "x", "y", "W", "R")], [LAYER], ["y"], 1),
     "twice": (
         [call("Layer", "x", "y", "W", "R"), call("Layer", "y", "z", "W", "R")],
         [LAYER],
         ["y", "z"],
-        [],
+        2,
     ),
-    "in another": ([call("Outer", "x", "y", "W", "R")], [LAYER, PLAIN, function("Outer", OUTER)], ["y"], []),
-    "in any order": ([call("Outer", "x", "y", "W", "R")], [function("Outer", OUTER), PLAIN, LAYER], ["y"], []),
+    "in another": ([call("Outer", "x", "y", "W", "R")], [LAYER, PLAIN, function("Outer", OUTER)], ["y"], 2),
+    "in any order": ([call("Outer", "x", "y", "W", "R")], [function("Outer", OUTER), PLAIN, LAYER], ["y"], 2),
     "in a body": (
         [call("Layer", "x", "start", "W", "R"), node("If", ["c"], ["y"], then_branch=THEN, else_branch=ELSE)],
         [LAYER, PLAIN, function("Outer", OUTER)],
         ["y"],
-        [],
-    ),
-    "of an older opset": (
-        [call("Layer", "x", "y", "W", "R")],
-        [function("Layer", [GRU, node("Abs", ["q"], ["dead"])], opset=14)],
-        ["y"],
-        [],
-    ),
-    "of an older opset, amid others": (
-        [node("Neg", ["x"], ["n"]), call("Layer", "n", "m", "W", "R"), node("Neg", ["m"], ["y"])],
-        [function("Layer", [node("Abs", ["p"], ["a"]), SECOND, node("Abs", ["b"], ["q"])], opset=14)],
-        ["y"],
-        [],
+        3,
     ),
 }
 
 
 @each_row("name", MODELS)
 def test_functions_with_layers(name: str) -> None:
-    nodes, functions, outputs, layers = MODELS[name]
+    nodes, functions, outputs, count = MODELS[name]
     proto = model(nodes, functions, outputs)
-    run_both(proto, {"x": X, "c": np.array(True)}, {"x": X[:2], "c": np.array(False)}, layers=layers or None)
-    assert len(read_model(proto).layers) == {"twice": 2, "in another": 2, "in any order": 2, "in a body": 3}.get(
-        name, 1
+    run_both(
+        proto,
+        {"x": X, "c": np.array(True)},
+        {"x": X[:2], "c": np.array(False)},
     )
+    assert len(read_model(proto).layers) == count
 
 
 def test_functions_without_layers_stay() -> None:
@@ -131,47 +118,15 @@ def test_functions_that_grow() -> None:
         read_model(proto).layers  # noqa: B018
 
 
-def with_default(name: str, nodes: Sequence[Any], default: int) -> onnx.FunctionProto:
-    """A function with an attribute that its calls may lack."""
-    result = function(name, nodes)
-    result.attribute_proto.append(helper.make_attribute("lbr", default))
-    return result
-
-
-def referring(cell: Any, attribute: str) -> Any:
-    """The node with an attribute of the function around it."""
-    result = onnx.NodeProto()
-    result.CopyFrom(cell)
-    result.attribute.add(name=attribute, ref_attr_name="lbr", type=onnx.AttributeProto.INT)
-    return result
-
-
-def test_attributes_with_a_default() -> None:
-    """A call without the attribute has the function's default, not the operator's."""
-    layer = with_default("Layer", [referring(GRU, "linear_before_reset")], 1)
-    other = call("Layer", "y", "z", "W", "R")
-    other.attribute.add(name="lbr", i=0, type=onnx.AttributeProto.INT)
-    other.input[0] = "y3"
-    first = [call("Layer", "x", "y", "W", "R"), node("Reshape", ["y", "shape"], ["y3"])]
-    proto = model([*first, other], [layer], ["y", "z"])
-    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 2, H]), "shape"))
-    run_both(proto, {"x": X, "c": np.array(True)})
-    ops = [layer.op for layer in read_model(proto).layers.values()]
-    assert [op.linear_before_reset for op in ops if op is not None] == [True, False]
-
-
-def test_a_default_below_a_missing_attribute_is_left_to_onnxruntime() -> None:
-    layer = with_default("Layer", [referring(GRU, "linear_before_reset")], 1)
-    outer = function("Outer", [referring(call("Layer", "p", "q", "w", "r"), "lbr")])
-    outer.attribute.append("lbr")
-    proto = model([call("Outer", "x", "y", "W", "R")], [layer, outer], ["y"])
-    run_both(proto, {"x": X, "c": np.array(True)}, layers=[])
-    assert "functions with recurrent nodes" in read_model(proto).layers.why_none
-
-
-def test_operators_that_an_older_opset_has_otherwise_are_left_to_onnxruntime() -> None:
-    """Softmax of opset 11 is over all axes from the first on."""
+def test_functions_that_onnx_inlines_otherwise_are_left_to_onnxruntime() -> None:
+    """onnx drops the default of an attribute; Softmax of opset 11 is over all axes from the first on."""
+    cell = node("GRU", ["p", "w", "r"], ["", "q"], hidden_size=H)
+    cell.attribute.add(name="linear_before_reset", ref_attr_name="lbr", type=onnx.AttributeProto.INT)
+    default = function("Layer", [cell])
+    default.attribute_proto.append(helper.make_attribute("lbr", 1))
     nodes = [GRU, node("Softmax", ["q"], ["s"]), node("Identity", ["s"], ["t"])]
     old = helper.make_function("own", "Layer", ["p", "w", "r"], ["t"], nodes, [helper.make_opsetid("", 11)])
-    proto = model([call("Layer", "x", "y", "W", "R")], [old], ["y"])
-    run_both(proto, {"x": X, "c": np.array(True)}, layers=[])
+    for layer in (default, old):
+        proto = model([call("Layer", "x", "y", "W", "R")], [layer], ["y"])
+        run_both(proto, {"x": X, "c": np.array(True)}, layers=[])
+        assert "functions with recurrent nodes" in read_model(proto).layers.why_none
