@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar, overload
@@ -216,6 +216,32 @@ def needed_names(node: Node | NodeProto) -> set[str]:
         names |= inside - local_names(graph)
     names.discard("")
     return names
+
+
+def needed_nodes(nodes: Sequence[AnyNode], outputs: Iterable[str]) -> tuple[list[int], set[str]]:
+    """Return the indices of the nodes on which values depend, and the names of these values and all that they need."""
+    needed, indices = set(outputs), list[int]()
+    for index in reversed(range(len(nodes))):
+        node = nodes[index]
+        if not needed.isdisjoint(node.output):
+            needed |= needed_names(node)
+            indices.append(index)
+    return indices[::-1], needed
+
+
+def prune(graph: GraphProto) -> None:
+    """Drop nodes and initializers that no output needs, also in bodies."""
+    for node in graph.node:
+        if node.op_type in _WITH_PARTS:
+            for _, body in subgraphs(node):
+                prune(body)
+    indices, needed = needed_nodes(graph.node, (value.name for value in graph.output))
+    for index in sorted({*range(len(graph.node))}.difference(indices), reverse=True):
+        del graph.node[index]
+    needed.update(value.name for value in graph.input)
+    for index in reversed(range(len(graph.initializer))):
+        if graph.initializer[index].name not in needed:
+            del graph.initializer[index]
 
 
 def all_graphs(graph: Graph) -> Iterator[Graph]:

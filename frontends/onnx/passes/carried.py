@@ -20,7 +20,7 @@ from pyrnnx.operator.tensor_info import TensorInfo
 
 from ..graph.constants import array_of
 from ..graph.scoped import Place, ScopedGraph
-from ..graph.walk import Node, node_label
+from ..graph.walk import Node, needed_nodes, node_label
 from ..operators.stream_layer import StreamLayer
 from .recurrent import RecurrentModel, Site
 
@@ -222,7 +222,8 @@ def _found(
 ) -> Iterator[_Found]:
     """Yield the recurrent nodes that the outputs of a graph need, also in bodies."""
     seen, fed, given = _reached(graph, fed, shapes=True), _reached(graph, fed), _reached(graph, given)
-    for index in _needed(graph):
+    indices, _ = needed_nodes(graph.nodes, (value.name for value in graph.graph.output))
+    for index in indices:
         node = graph.nodes[index]
         if (graph, index) in sites:
             yield _Found(graph, index, fed, given, body)
@@ -244,17 +245,6 @@ def _reached(graph: ScopedGraph, names: set[str], *, shapes: bool = False) -> se
         if looks and not reached.isdisjoint(node.needs):
             reached.update(node.output)
     return reached - {""}
-
-
-def _needed(graph: ScopedGraph) -> list[int]:
-    """Return the indices of the nodes that run."""
-    names, indices = {value.name for value in graph.graph.output}, []
-    for index in reversed(range(len(graph.nodes))):
-        node = graph.nodes[index]
-        if not names.isdisjoint(name for name in node.output if name):
-            names |= node.needs
-            indices.append(index)
-    return indices[::-1]
 
 
 def _is_zero(graph: ScopedGraph, name: str) -> bool:

@@ -24,7 +24,7 @@ from pyrnnx.layers import custom_operators
 
 from ..graph.constants import PLAIN, array_of, named, shape_of
 from ..graph.scoped import scoped
-from ..graph.walk import Graph, first_output, needed_names, node_label
+from ..graph.walk import Graph, first_output, node_label
 from ..messages import copied
 from ..onnx_package import import_onnx
 from .constants import compute_constants
@@ -65,8 +65,8 @@ class _Window:
         return self == _Window(1, 1, 1, 0, 0)
 
 
-def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> None:
-    """Replace the convolutions of a model in place.
+def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> bool:
+    """Replace the convolutions of a model in place; it still has their weights. Return whether there are any.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> None:
     """
     graph = proto.graph
     if not any(node.op_type == "Conv" for node in graph.node):
-        return
+        return False
     inputs = {value.name for value in graph.input}
     tensors: dict[str, Tensor] = {
         tensor.name: arrays.get(tensor.name, tensor)
@@ -85,12 +85,12 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> None:
     }
     windows = {first_output(node): window for node in graph.node if (window := _window(node, tensors)) is not None}
     if not windows:
-        return
+        return False
     tensors |= _computed(proto, arrays, tensors)
     lengths = _lengths(graph, tensors, windows)
     chosen = {name: window for name, window in windows.items() if 0 < lengths.get(name, 0) <= _MOST_WINDOWS}
     if not chosen:
-        return
+        return False
     nodes = list[Any]()
     for node in graph.node:
         window = chosen.get(first_output(node))
@@ -103,12 +103,9 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> None:
         graph.initializer.append(named(matrix.reshape(-1, matrix.shape[2]), f"{prefix}/W"))
     del graph.node[:]
     graph.node.extend(nodes)
-    used = {name for node in nodes for name in needed_names(node)} | {value.name for value in graph.output} | inputs
-    for index in reversed(range(len(graph.initializer))):
-        if graph.initializer[index].name not in used:
-            del graph.initializer[index]
     if all(entry.domain != custom_operators.DOMAIN for entry in proto.opset_import):
         proto.opset_import.add(domain=custom_operators.DOMAIN, version=1)
+    return True
 
 
 def _window(node: Any, tensors: Tensors) -> _Window | None:

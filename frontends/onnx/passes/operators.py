@@ -2,13 +2,13 @@
 
     (x, W, R, B, "", h) -> GRU -> Y      becomes      (x, "", h) -> pyrnnx.Recurrent (handle) -> Y
 
-W, R, B and P, and what only they need, are dropped. A node whose weights are computed at run time becomes a call of a
+A node whose weights are computed at run time becomes a call of a
 Python function, which builds a layer in each call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,7 +19,7 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 
 from ..graph.constants import named
-from ..graph.scoped import Place, ScopedGraph, protos
+from ..graph.scoped import protos
 from ..graph.walk import first_output, node_label
 from ..messages import copied
 from ..operators.layers import UnboundNode
@@ -27,10 +27,10 @@ from ..operators.nodes import check_count, is_recurrent
 from ..operators.quantized import MAKERS
 from ..operators.schemas import OPERATORS
 from ..operators.stream_layer import StreamLayer
-from .recurrent import AnyLayer, RecurrentModel, with_sources
+from .recurrent import AnyLayer, RecurrentModel
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+    from onnx import GraphProto, ModelProto, NodeProto
 
 
 class Edited(Protocol):
@@ -67,7 +67,7 @@ def replace_recurrent(
     computed: bool = True,
     threads: int | None = None,
 ) -> Rewritten:
-    """Return a copy of a model whose recurrent nodes are operators of pyrnnx, also in bodies.
+    """Return a copy of a model whose recurrent nodes are operators of pyrnnx, also in bodies; it still has the weights.
 
     Parameters
     ----------
@@ -90,10 +90,7 @@ def replace_recurrent(
     result = Rewritten(copied(model.proto))
     names = {site.place: name for name, site in model.sites.items()}
     added: dict[tuple[int, int], str] = {}
-    needs: dict[Place, set[str]] = {}
-    graphs = {model.graph: result.proto.graph}
     for place, graph, node in protos(model.graph, result.proto.graph) if names else ():
-        graphs[place[0]] = graph
         if place not in names:
             continue
         node.name = name = names[place]
@@ -116,9 +113,6 @@ def replace_recurrent(
             result.rows.append((node_label(node), ""))
         elif computed or not isinstance(site.layer, UnboundNode):
             _replace(model, result, graph, node, layer, arguments, outputs, threads)
-        needs[place] = set(node.input)
-    if names:
-        _prune(model, graphs, needs)
     if result.rows and DOMAIN not in model.opsets:
         result.proto.opset_import.add(domain=DOMAIN, version=1)
     return result
@@ -241,58 +235,3 @@ def _add_weights(graph: GraphProto, node: NodeProto, layer: Layer, added: dict[t
             graph.initializer.append(named(weights[key], added[place]))
         names.append(added[place] if key in weights else "")
     return names
-
-
-def _weight_sources(model: RecurrentModel) -> set[str]:
-    """Return the names that the weights of layers depend on, in the graph and its bodies."""
-    names = [name for site in model.sites.values() for key, name in site.sources().items() if key in site.weights]
-    return with_sources(names, model.graph.graph.every)
-
-
-def _prune(model: RecurrentModel, graphs: Mapping[ScopedGraph, GraphProto], needs: Mapping[Place, set[str]]) -> None:
-    """Drop nodes and initializers that only weights of layers needed.
-
-    Parameters
-    ----------
-    model : RecurrentModel
-        The model before recurrent nodes were replaced.
-    graphs : mapping
-        New graphs, by the old ones.
-    needs : mapping
-        Names that replaced nodes still have, by place.
-    """
-    sources = _weight_sources(model)
-    if sources:
-        _prune_graph(model.graph, graphs, needs, sources)
-
-
-def _prune_graph(
-    graph: ScopedGraph, graphs: Mapping[ScopedGraph, GraphProto], needs: Mapping[Place, set[str]], sources: set[str]
-) -> set[str]:
-    """Prune a graph and its bodies; return the names that it needs."""
-    needed = {value.name for value in graph.graph.output}
-    dead = []
-    for index in reversed(range(len(graph.nodes))):
-        node = graph.nodes[index]
-        inner = set[str]()
-        for body in graph.bodies.get(index, ()):
-            inner |= _prune_graph(body, graphs, needs, sources) - body.graph.local
-        place = graph, index
-        if place in needs:
-            needed |= needs[place]
-        elif needed.isdisjoint(node.output) and not sources.isdisjoint(node.output):
-            dead.append(index)
-        else:
-            needed |= inner.union(node.input) if node.bodies else node.needs
-    if graph in graphs:
-        proto = graphs[graph]
-        _drop(proto.initializer, sources - needed - {value.name for value in graph.graph.input})
-        for index in dead:
-            del proto.node[index]
-    return needed
-
-
-def _drop(values: MutableSequence[TensorProto], names: set[str]) -> None:
-    for index in reversed(range(len(values)) if names else ()):
-        if values[index].name in names:
-            del values[index]

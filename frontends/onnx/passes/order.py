@@ -13,7 +13,7 @@ from pyrnnx.models.layers import why_none
 from ..graph.check import opsets_of
 from ..graph.large import without_large
 from ..graph.scoped import scoped
-from ..graph.walk import Graph, all_graphs, all_nodes
+from ..graph.walk import Graph, all_graphs, all_nodes, prune
 from ..messages import copied
 from ..onnx_package import import_onnx
 from .convolutions import multiply_windows
@@ -142,7 +142,8 @@ def rewritten(
     if not layered.model.opsets:  # ONNX Runtime alone can read it
         return Rewritten(copied(layered.model.proto))
     result = replace_recurrent(layered.model, carried=carried, portable=portable, computed=computed, threads=threads)
-    multiply_windows(result.proto, layered.arrays)
+    if multiply_windows(result.proto, layered.arrays) or result.rows:
+        prune(result.proto.graph)
     result.proto = converted(result.proto, layered.model.opsets)
     return result
 

@@ -13,7 +13,7 @@ from pyrnnx.errors import FormatError
 
 from ..graph.constants import named
 from ..graph.scoped import scoped
-from ..graph.walk import Graph, Node, all_graphs, sorted_nodes
+from ..graph.walk import Graph, Node, all_graphs, needed_nodes, sorted_nodes
 from ..messages import copied
 from .bodies import emit_loop, layers_of
 from .builder import Builder
@@ -132,13 +132,8 @@ class _New:
 
     def _needed(self, nodes: list[Node]) -> tuple[list[Node], set[str]]:
         """Return the nodes that the outputs need, and the names of all values that are needed."""
-        needed = {value.name for value in self._graph.output}
-        kept = []
-        for node in reversed(nodes):
-            if not needed.isdisjoint(node.output):
-                needed |= node.needs
-                kept.append(node)
-        return kept[::-1], needed
+        indices, needed = needed_nodes(nodes, (value.name for value in self._graph.output))
+        return [nodes[index] for index in indices], needed
 
     def write(self) -> None:
         """Write the nodes and constants that the outputs need to the message of the graph."""
