@@ -33,7 +33,16 @@ from .messages import copied
 from .messages import tensors as all_tensors
 from .onnx_package import import_onnx
 from .operators.layers import NodeLayer, UnboundNode
-from .passes import FIRST_IR_WITH_DEFAULTS, Carried, Found, canonical, carried, find_layers, rewritten, without_layers
+from .passes import (
+    FIRST_IR_WITH_DEFAULTS,
+    Carried,
+    RecurrentModel,
+    canonical,
+    carried,
+    find_layers,
+    rewritten,
+    without_layers,
+)
 from .passes.inline import inline_functions
 from .plan import ONNXRUNTIME, PYRNNX, Plan, counted
 from .programs import Programs
@@ -107,7 +116,7 @@ class Model(core.Model):
         self.outputs = tuple(tensor_info(label, info) for info in graph.output)
         self._lock = threading.RLock()
         self._programs = Programs(label, self.outputs, self._defaults, self._new_session)
-        self._found: Found | None = None
+        self._found: RecurrentModel | None = None
         self._layers: Layers[NodeLayer | UnboundNode] | None = None
         self._carriers: dict[tuple[frozenset[str], bool | frozenset[str]], Carrier] = {}
 
@@ -149,16 +158,16 @@ class Model(core.Model):
         with self._lock:
             if self._layers is None:
                 layered = self._with_layers()
-                self._layers = Layers(self.label, layered.model.layers, lambda layer: layer, layered.why_no_layers)
+                self._layers = Layers(self.label, layered.layers, lambda layer: layer, layered.why_no_layers)
             return self._layers
 
-    def _with_layers(self) -> Found:
+    def _with_layers(self) -> RecurrentModel:
         with self._lock:
             if self._found is None:
                 self._found = self._find(True, frozenset())
             return self._found
 
-    def _find(self, defaults: bool, more: frozenset[str]) -> Found:
+    def _find(self, defaults: bool, more: frozenset[str]) -> RecurrentModel:
         """Return the model with its layers; `more` are outputs besides the model's own."""
         proto, graph = self._source, self._graph
         if not defaults:
@@ -222,7 +231,7 @@ class Model(core.Model):
             A name is no value at the top level.
         """
         unknown = names - self._graph.local
-        for name in sorted(unknown - self._with_layers().model.graph.graph.local if unknown else ()):
+        for name in sorted(unknown - self._with_layers().graph.graph.local if unknown else ()):
             outputs = shortened(", ".join(shown(info.name) for info in self.outputs))
             raise ArgumentError(
                 f"{self.label}: outputs has {shown(name)}, which is not a value at the model's top level; expected "
@@ -248,7 +257,7 @@ class Model(core.Model):
         return {name: name for node in graph.node for name in node.output if name in known}, frozenset()
 
     def _layer_values(self) -> Mapping[str, Mapping[str, core.LayerValue]]:
-        return self._with_layers().model.values()
+        return self._with_layers().values()
 
     def _input_roles(self) -> Mapping[str, Role]:
         graph = self._graph
@@ -281,7 +290,7 @@ class Model(core.Model):
             )
             return model._new_carrier(fed, layers)._replace(starts=starts)
         nodes = carried(
-            *(self._with_layers().model, fed, layers),
+            *(self._with_layers(), fed, layers),
             lambda names: candidates_of([info for info in self.inputs if info.name in names], self.outputs),
         )
         states = {output: name for node in nodes.values() for output, name in node.states.items()}

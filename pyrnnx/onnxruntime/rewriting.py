@@ -105,5 +105,5 @@ def replaced(model: Source, *, portable: bool, threads: int | None = None) -> Fo
     layered = find_layers(light, graph if light is proto else Graph(light.graph), label, arrays)
     result = rewritten(layered, portable=portable, computed=False, threads=threads)
     complete(result.proto, layered.arrays)
-    layers = {name: layer for name, layer in layered.model.layers.items() if isinstance(layer, Layer)}
+    layers = {name: layer for name, layer in layered.layers.items() if isinstance(layer, Layer)}
     return ForSession(result.proto, layers, layered.why_no_layers(), tuple(result.handles), external, layered.contents)

@@ -31,7 +31,7 @@ FAULTS = (
     ),
     Fault(
         "a model with float16 keeps its optimizations",
-        "frontends/onnx/passes/order.py",
+        "frontends/onnx/passes/recurrent.py",
         'return operators | {"float16"} if element in elements else operators',
         "return operators",
         f"{_ONNX}/test_session.py",

@@ -16,13 +16,13 @@ The results go into one ONNX Runtime session, for `load` and for `pyrnnx.onnxrun
 from .canonical import canonical
 from .carried import Carried, carried
 from .operators import Rewritten
-from .order import FIRST_IR_WITH_DEFAULTS, Found, find_layers, rewritten, without_layers
-from .recurrent import recurrent_inputs
+from .order import FIRST_IR_WITH_DEFAULTS, find_layers, rewritten, without_layers
+from .recurrent import RecurrentModel, recurrent_inputs
 
 __all__ = [
     "FIRST_IR_WITH_DEFAULTS",
     "Carried",
-    "Found",
+    "RecurrentModel",
     "Rewritten",
     "canonical",
     "carried",

@@ -145,19 +145,21 @@ def _replace(
     element = _element(model, layer, arguments.get("X", ""))
     if not element:
         return  # ONNX Runtime runs it
-    if is_checked:
-        function, sources = _layer_run(layer, arguments, outputs), [name for name in inputs if name]
-        result.rows.append((label, ""))
-    else:
-        function, sources = _unbound_run(model, layer, copied(node)), [name for name in node.input if name]
-        result.rows.append((label, "its weights are computed; each call builds a layer"))
+    keys = CALL_ARGUMENTS if is_checked else tuple(arguments)
+    given = [key for key in keys if arguments.get(key)]
+    order = OUTPUTS if is_checked else tuple(outputs)
+    places = [order.index(key) for key, name in outputs.items() if name]
+    function = _function(model, layer, copied(node), given, places)
+    result.rows.append((label, "" if is_checked else "its weights are computed; each call builds a layer"))
     # The session cannot infer types behind a custom operator.
     own = {value.name: value for value in graph.output}
     for name in present:
         value = own[name] if name in own else graph.value_info.add(name=name)
         value.type.tensor_type.elem_type = element
     result.handles.append(custom_operators.python_handle(function))
-    custom_operators.rewrite_node(node, PYTHON, {"handle": int(result.handles[-1])}, sources, present)
+    custom_operators.rewrite_node(
+        node, PYTHON, {"handle": int(result.handles[-1])}, [arguments[key] for key in given], present
+    )
 
 
 def _rewrite(
@@ -185,38 +187,28 @@ def _element(model: RecurrentModel, layer: AnyLayer, X: str) -> int:
 Function = Callable[..., Sequence[Any]]
 
 
-def _layer_run(layer: StreamLayer, arguments: Mapping[str, str], outputs: Mapping[str, str]) -> Function:
-    """Return a function of the present arguments of a layer that returns its present results."""
-    given = [key for key in CALL_ARGUMENTS if arguments.get(key)]
-    places = [OUTPUTS.index(key) for key, name in outputs.items() if name]
+def _function(
+    model: RecurrentModel, layer: AnyLayer, node: NodeProto, arguments: Sequence[str], places: Sequence[int]
+) -> Function:
+    """Return a function of present arguments that returns the results at these places."""
+    if isinstance(layer, StreamLayer) or not is_recurrent(node):
+        names = CALL_ARGUMENTS if isinstance(layer, StreamLayer) else layer.arguments[: len(node.input)]
+        call = layer.run if isinstance(layer, StreamLayer) else layer
 
-    def run(*arrays: Any) -> Sequence[Any]:
-        values = dict(zip(given, arrays, strict=True))
-        results = layer.run(*map(values.get, CALL_ARGUMENTS))
-        return [results[place] for place in places]
+        def compute(values: Mapping[str, Any]) -> Sequence[Any]:
+            return call(*map(values.get, names))  # type: ignore[no-any-return]
 
-    return run
-
-
-def _unbound_run(model: RecurrentModel, layer: AnyLayer, node: NodeProto) -> Function:
-    """Return a function that runs a node with computed weights; each call builds a layer."""
-    places = [place for place, name in enumerate(node.output) if name]
-    present = [bool(name) for name in node.input]
-
-    def given(arrays: Sequence[Any]) -> list[Any]:
-        remaining = iter(arrays)
-        return [next(remaining) if is_present else None for is_present in present]
-
-    if not is_recurrent(node):
-        return lambda *arrays: [layer(*given(arrays))[place] for place in places]
-    row, maker, opset = OPERATORS[node.op_type], MAKERS[node.op_type], model.opsets.get(node.domain, 1)
-    check_count(node_label(node), "input", node.input, row.inputs)
-
-    def run(*arrays: Any) -> Sequence[Any]:
-        values = dict(zip(row.inputs, given(arrays), strict=False))
+    else:
+        row, maker, opset = OPERATORS[node.op_type], MAKERS[node.op_type], model.opsets.get(node.domain, 1)
+        check_count(node_label(node), "input", node.input, row.inputs)
         sources = dict(zip(row.inputs, node.input, strict=False))
-        weights = {sources[key]: values[key] for key in row.weights if sources.get(key)}
-        results = maker.layer(node, weights, opset).run(*map(values.get, CALL_ARGUMENTS))
+
+        def compute(values: Mapping[str, Any]) -> Sequence[Any]:
+            weights = {sources[key]: values[key] for key in row.weights if key in values}
+            return maker.layer(node, weights, opset).run(*map(values.get, CALL_ARGUMENTS))
+
+    def run(*arrays: Any) -> Sequence[Any]:
+        results = compute(dict(zip(arguments, arrays, strict=True)))
         return [results[place] for place in places]
 
     return run

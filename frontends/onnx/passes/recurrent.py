@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.layers.layer import Layer
+from pyrnnx.models.layers import why_none
 from pyrnnx.models.model import LayerValue
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 
 from ..graph.inference import infer_shapes
 from ..graph.scoped import Place, ScopedGraph, named_nodes
-from ..graph.walk import AnyNode, Node, all_nodes, needed_names, subgraphs
+from ..graph.walk import AnyNode, Node, all_graphs, all_nodes, needed_names, subgraphs
 from ..messages import copied
+from ..onnx_package import import_onnx
 from ..operators.layers import NodeLayer, UnboundNode
 from ..operators.nodes import is_recurrent
 from ..operators.quantized import MAKERS
@@ -24,7 +27,7 @@ from .constants import compute_constants
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto
 
-
+_MOST_REASONS = 3
 AnyLayer = Any  # Layer, StreamLayer, or a layer whose weights are arguments
 
 
@@ -71,12 +74,43 @@ class RecurrentModel:
         Version by domain.
     sites : mapping
         Recurrent nodes, also in bodies, by unique name.
+    reasons : tuple of str
+        What is missing in parts that are nearly layers.
     """
 
     proto: ModelProto
     graph: ScopedGraph
     opsets: Mapping[str, int]
     sites: Mapping[str, Site]
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def arrays(self) -> Mapping[str, AnyArray]:
+        """Values of initializers that the model lacks, by name."""
+        return self.graph.graph.arrays
+
+    @property
+    def contents(self) -> set[str]:
+        """Operators in the model, its bodies and functions, and "float16" if it has values of this type."""
+        graph, element = self.graph.graph, import_onnx().TensorProto.FLOAT16
+        functions = [node for function in self.proto.functions for node in all_nodes(function.node)]
+        elements = {value.type.tensor_type.elem_type for value in graph.input}
+        elements |= {tensor.data_type for part in all_graphs(graph) for tensor in part.tensors}
+        nodes = [*(node.proto for node in graph.every if node.op_type == "Cast"), *functions]
+        elements |= {to.i for node in nodes if node.op_type == "Cast" for to in node.attribute}
+        operators = {operator for _, operator in graph.kinds} | {node.op_type for node in functions}
+        return operators | {"float16"} if element in elements else operators
+
+    def why_no_layers(self) -> str:
+        """Return why a model has no recurrent nodes, or what other parts lack, as far as it is known."""
+        missing = "; ".join(self.reasons[:_MOST_REASONS])
+        if self.sites:
+            return f"other parts are nearly layers, but are not recognised: {missing}" if missing else ""
+        graph = self.graph
+        factors = (node.input[1] for node in graph.nodes if node.op_type in ("MatMul", "Gemm") and node.input[1:])
+        loops = (node.op_type for node in graph.nodes if node.op_type in ("Loop", "Scan"))
+        likely = why_none((name for name in factors if graph.constants.owner(name) is not None), loops)
+        return f"{likely}; it is not recognised: {missing}" if likely and missing else likely or missing
 
     @property
     def layers(self) -> dict[str, NodeLayer | UnboundNode]:
@@ -128,6 +162,7 @@ def find_recurrent(
     opsets: Mapping[str, int],
     others: Mapping[str, AnyLayer],
     origins: Mapping[str, str],
+    reasons: tuple[str, ...],
 ) -> RecurrentModel:
     """Return a model with the layers of its recurrent nodes, prepared if their weights are constants.
 
@@ -142,6 +177,8 @@ def find_recurrent(
         Layers of nodes of other domains, by node name.
     origins : mapping
         Where recognised layers come from, by node name.
+    reasons : tuple of str
+        What is missing in parts that are nearly layers.
 
     Raises
     ------
@@ -170,7 +207,7 @@ def find_recurrent(
             layer = others[node.name]
             arguments = CALL_ARGUMENTS if isinstance(layer, Layer) else layer.arguments
             sites[name] = Site((inner, index), layer, arguments, OUTPUTS[1:] if is_cell(layer) else OUTPUTS)
-    return RecurrentModel(proto, graph, opsets, sites)
+    return RecurrentModel(proto, graph, opsets, sites, reasons)
 
 
 def recurrent_inputs(model: ModelProto) -> set[str]:

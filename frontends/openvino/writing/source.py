@@ -116,12 +116,12 @@ def source_of(model: Model) -> Source:
         As in `model.layers`; or functions cannot be inlined, or shape inference fails, because the model is faulty.
     """
     layered = model._with_layers()
-    proto = _inlined(_without_weights(layered.model), model.label)
+    proto = _inlined(_without_weights(layered), model.label)
     tensors = {tensor.name: layered.arrays.get(tensor.name, tensor) for tensor in proto.graph.initializer}
     given = {info.name: tensor_info(model.label, info) for info in proto.graph.input}
     opsets = {row.domain: row.version for row in proto.opset_import}
     graph, types, tensors = simplified(proto.graph, opsets, model.label, given, tensors)
-    layers = {name: site.layer for name, site in layered.model.sites.items()}
+    layers = {name: site.layer for name, site in layered.sites.items()}
     return Source(model.label, graph, tuple(given), opsets, layers, types, tensors)
 
 
