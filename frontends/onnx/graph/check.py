@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import FormatError, shown
@@ -107,24 +107,12 @@ def _check_message(message: Any, texts: list[Any], label: str) -> None:
         raise FormatError(f"{label}: tensor {shown(message.name)} has dims {shown(list(message.dims))}, below 0")
 
 
-def is_in_order(graph: Graph) -> bool:
-    """Return whether each name of a graph and its bodies is defined once, before its use, as in nearly all files."""
-    return _is_in_order(graph, set())
+def is_in_order(graph: Graph, visible: set[str] | None = None) -> bool:
+    """Return whether each name of a graph and its bodies is defined once, before its use, as in nearly all files.
 
-
-def check_names(graph: Graph, label: str) -> None:
-    """Check the names of a graph, and sort its nodes.
-
-    Raises
-    ------
-    FormatError
-        A name is defined twice or never, or nodes form a cycle.
+    `visible` are the names of the graphs around it.
     """
-    _check_names(graph, (), label, set())
-
-
-def _is_in_order(graph: Graph, visible: set[str]) -> bool:
-    """Return whether the names are sound and the nodes sorted, as in nearly all files."""
+    visible = set() if visible is None else visible
     inputs = [value.name for value in graph.input]
     tensors = [tensor.name for tensor in graph.initializer]
     defined = {*inputs, *tensors}
@@ -135,7 +123,7 @@ def _is_in_order(graph: Graph, visible: set[str]) -> bool:
         if not visible.issuperset(node.needs):
             return False
         for _, body in node.bodies:
-            if not _is_in_order(body, visible):
+            if not is_in_order(body, visible):
                 return False
         for name in node.output:
             if name and name in visible:
@@ -146,59 +134,44 @@ def _is_in_order(graph: Graph, visible: set[str]) -> bool:
     return graph.is_sorted
 
 
-def _check_names(graph: Graph, around: tuple[Node, ...], label: str, visible: set[str]) -> None:
-    """Check a body of the nodes `around` it; `visible` are the names of the outer graphs."""
-    defined, own = _definitions(graph, around, label, visible)
-    visible |= defined
-    try:
-        graph.sort("")
-    except FormatError as error:
-        raise FormatError(f"{_label(label, around)}{error}") from None
-    for node in graph.node:
-        if not visible.issuperset(node.needs):
-            for name in node.input:
-                if name and name not in visible:
-                    raise FormatError(
-                        f"{_label(label, around)}: {node_label(node)} needs {shown(name)}, which is neither an input, "
-                        "nor an initializer, nor an output of a node"
-                    )
-        for _, body in node.bodies:
-            _check_names(body, (*around, node), label, visible)
-        visible.update(node.output)
-    for value in graph.output:
-        if value.name not in visible:
-            raise FormatError(f"{_label(label, around)}: the output {shown(value.name)} is computed by no node")
-    visible -= own
+def check_names(graph: Graph, label: str, visible: Set[str] = frozenset()) -> None:
+    """Check the names of a graph and its bodies, and sort its nodes; `visible` are the names of the graphs around it.
 
-
-def _label(label: str, around: Sequence[Node]) -> str:
-    return ": ".join((label, *map(node_label, around)))
-
-
-def _definitions(graph: Graph, around: tuple[Node, ...], label: str, visible: set[str]) -> tuple[set[str], set[str]]:
-    """Return the names of inputs and initializers, and all names that the graph defines."""
+    Raises
+    ------
+    FormatError
+        A name is defined twice or never, or nodes form a cycle.
+    """
     own: set[str] = set()
 
     def define(name: str, what: str) -> None:
         if name in own or name in visible:
-            where = _label(label, around)
-            raise FormatError(f"{where}: {what} {shown(name)} is defined twice; expected every name once")
+            raise FormatError(f"{label}: {what} {shown(name)} is defined twice; expected every name once")
         own.add(name)
 
     for value in graph.input:
         define(value.name, "the input")
     defaults = set(own)
-    tensors = (*graph.initializer, *(tensor.values for tensor in graph.sparse_initializer))
-    for name in (tensor.name for tensor in tensors):
-        if name in defaults:
-            defaults.remove(name)  # the default of an input; a second one is an error
+    for tensor in (*graph.initializer, *(tensor.values for tensor in graph.sparse_initializer)):
+        if tensor.name in defaults:
+            defaults.remove(tensor.name)  # the default of an input; a second one is an error
         else:
-            define(name, "the initializer")
-    sources = set(own)
+            define(tensor.name, "the initializer")
+    known = visible | own
     for node in graph.node:
-        for name in node.output:
-            if name and (name in own or name in visible):  # builds the label only for an error
-                define(name, f"{node_label(node)}: the output")
-            elif name:
-                own.add(name)
-    return sources, own
+        for name in filter(None, node.output):
+            define(name, f"{node_label(node)}: the output")
+    graph.sort(label)
+    for node in graph.node:
+        for name in filter(None, node.input):
+            if name not in known:
+                raise FormatError(
+                    f"{label}: {node_label(node)} needs {shown(name)}, which is neither an input, nor an initializer, "
+                    "nor an output of a node"
+                )
+        for _, body in node.bodies:
+            check_names(body, f"{label}: {node_label(node)}", known)
+        known |= {*node.output}
+    for value in graph.output:
+        if value.name not in known:
+            raise FormatError(f"{label}: the output {shown(value.name)} is computed by no node")

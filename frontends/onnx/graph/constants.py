@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -38,20 +38,17 @@ class Constants:
         Constants of the graph around it.
     label : str
         How errors name the model.
-    defaults : bool
-        Whether initializers that are also inputs count as constants.
     """
 
-    def __init__(self, graph: Graph, outer: Constants | None, label: str, defaults: bool = False) -> None:
+    def __init__(self, graph: Graph, outer: Constants | None, label: str) -> None:
         self._outer, self._label, self._local = outer, label, graph.local
-        inputs = set() if defaults else {value.name for value in graph.input}
+        inputs = {value.name for value in graph.input}
         # Tensors become arrays lazily: most weights are only passed on.
         self._values: dict[str, Tensor] = {
             tensor.name: graph.arrays.get(tensor.name, tensor)
             for tensor in graph.initializer
             if tensor.name not in inputs
         }
-        self._initializers = frozenset(self._values)
 
     def add(self, values: Mapping[str, Tensor]) -> None:
         """Add the results of a node, arrays or tensors."""
@@ -86,14 +83,6 @@ class Constants:
     def _array(self, name: str) -> AnyArray:
         array = self._values[name] = array_of(self._values[name], self._label)
         return array
-
-    def own(self) -> Iterator[tuple[str, Tensor]]:
-        """Return the constants of the graph itself, by name."""
-        return iter(self._values.items())
-
-    def computed(self) -> Iterator[tuple[str, Tensor]]:
-        """Return the added values, by name."""
-        return ((name, value) for name, value in self._values.items() if name not in self._initializers)
 
 
 def named(tensor: Tensor, name: str) -> TensorProto:

@@ -244,6 +244,16 @@ def prune(graph: GraphProto) -> None:
             del graph.initializer[index]
 
 
+def fresh_name(wanted: str, taken: set[str]) -> str:
+    """Return a name that is not taken, and add it to these."""
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}#{number}"
+    taken.add(name)
+    return name
+
+
 def all_graphs(graph: Graph) -> Iterator[Graph]:
     """Yield the graph, and the bodies of its nodes at any depth."""
     yield graph

@@ -6,11 +6,10 @@ ONNX Runtime takes the innermost of several values of one name, so the values of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import count
 from typing import TYPE_CHECKING
 
 from ..graph.check import check_model, check_names, is_in_order
-from ..graph.walk import Graph, all_graphs, local_names, subgraphs
+from ..graph.walk import Graph, all_graphs, fresh_name, local_names, subgraphs
 from ..messages import copied
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def canonical(model: ModelProto, graph: Graph, label: str) -> tuple[ModelProto, 
 def _rename(graph: GraphProto, names: Mapping[str, str], around: set[str], taken: set[str]) -> None:
     """Rename the values of a body in place; `names` are the new names of values around it."""
     own = local_names(graph)
-    new = {name: _free(name, taken) for name in sorted(own & around)}
+    new = {name: fresh_name(name, taken) for name in sorted(own & around)}
     names = {old: name for old, name in names.items() if old not in own} | new
     for node in graph.node:
         for field in (node.input, node.output):
@@ -63,9 +62,3 @@ def _rename(graph: GraphProto, names: Mapping[str, str], around: set[str], taken
         value.name = names.get(value.name, value.name)
     for entry in graph.quantization_annotation:
         entry.tensor_name = names.get(entry.tensor_name, entry.tensor_name)
-
-
-def _free(name: str, taken: set[str]) -> str:
-    new = next(new for number in count(2) if (new := f"{name}#{number}") not in taken)
-    taken.add(new)
-    return new

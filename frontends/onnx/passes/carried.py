@@ -20,7 +20,7 @@ from pyrnnx.operator.tensor_info import TensorInfo
 
 from ..graph.constants import array_of
 from ..graph.scoped import Place, ScopedGraph
-from ..graph.walk import Node, needed_nodes, node_label
+from ..graph.walk import Node, fresh_name, needed_nodes, node_label
 from ..operators.stream_layer import StreamLayer
 from .recurrent import RecurrentModel, Site
 
@@ -165,10 +165,10 @@ class _Found:
         starts = {state: self._start(label, state, sources.get(state)) for state in states}
         inputs, outputs = {}, {}
         for state in states:
-            inputs[arguments.index(state)] = _new_name(f"{name}.{layer.convention.name_of(state)}", taken)
+            inputs[arguments.index(state)] = fresh_name(f"{name}.{layer.convention.name_of(state)}", taken)
             place = site.results.index(_STATES[state])
             own = site.node.output[place] if place < len(site.node.output) else ""
-            outputs[place] = own or _new_name(f"{name}.{layer.convention.name_of(_STATES[state])}", taken)
+            outputs[place] = own or fresh_name(f"{name}.{layer.convention.name_of(_STATES[state])}", taken)
         return Carried(StreamLayer(layer, starts), inputs, outputs)
 
     def resumed(self, site: Site) -> Carried | None:
@@ -277,12 +277,3 @@ def _fills(node: Node) -> bool:
     """Return whether a ConstantOfShape is not zero."""
     values = (attribute.t for attribute in node.attribute if attribute.name == "value")
     return any(array_of(value, node_label(node)).any() for value in values)
-
-
-def _new_name(wanted: str, taken: set[str]) -> str:
-    name, number = wanted, 1
-    while name in taken:
-        number += 1
-        name = f"{wanted}#{number}"
-    taken.add(name)
-    return name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 
 from ..graph.inference import infer_shapes
 from ..graph.scoped import Place, ScopedGraph, named_nodes
-from ..graph.walk import AnyNode, Node, all_graphs, all_nodes, needed_names, subgraphs
+from ..graph.walk import Node, all_graphs, all_nodes, needed_names, subgraphs
 from ..messages import copied
 from ..onnx_package import import_onnx
 from ..operators.layers import NodeLayer, UnboundNode
@@ -25,7 +25,7 @@ from ..operators.schemas import OPERATORS
 from .constants import compute_constants
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto
+    from onnx import GraphProto, ModelProto, NodeProto
 
 _MOST_REASONS = 3
 AnyLayer = Any  # Layer, StreamLayer, or a layer whose weights are arguments
@@ -215,7 +215,18 @@ def recurrent_inputs(model: ModelProto) -> set[str]:
     nodes, functions = [*all_nodes(model.graph.node)], {function.name for function in model.functions}
     left = [name for node in nodes if node.op_type in OPERATORS for name in node.input[1:]]
     left += [name for node in nodes if node.op_type in functions for name in node.input]
-    return with_sources(left, nodes)
+    producers: dict[str, list[NodeProto]] = {}
+    for node in nodes:
+        for output in node.output:
+            producers.setdefault(output, []).append(node)
+    names = set[str]()
+    while left:
+        name = left.pop()
+        if name and name not in names:
+            names.add(name)
+            for node in producers.get(name, ()):
+                left.extend(needed_names(node))
+    return names
 
 
 def is_cell(layer: Any) -> bool:
@@ -233,19 +244,3 @@ def _layer(graph: ScopedGraph, node: Node, name: str, opsets: Mapping[str, int])
     if all(sources[key] in constants for key in row.weights if key in sources):
         return make.layer(proto, constants, opset)
     return make.unbound(proto, constants, opset)
-
-
-def with_sources(names: list[str], nodes: Iterable[AnyNode]) -> set[str]:
-    """Return the names and all names that they depend on."""
-    producers: dict[str, list[AnyNode]] = {}
-    for node in nodes if names else ():
-        for output in node.output:
-            producers.setdefault(output, []).append(node)
-    left, sources = names, set[str]()
-    while left:
-        name = left.pop()
-        if name and name not in sources:
-            sources.add(name)
-            for node in producers.get(name, ()):
-                left.extend(needed_names(node))
-    return sources

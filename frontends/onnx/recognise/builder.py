@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 
+from ..graph.walk import fresh_name
 from ..onnx_package import import_onnx
 from .cells import ORDER, Cell, functions_of
 from .forms import Ref, View
@@ -33,23 +34,17 @@ class Builder:
         Origin of each recurrent node, by its name.
     """
 
-    def __init__(self, scope: Scope, taken: set[str], inputs: Iterable[str] = ()) -> None:
+    def __init__(self, scope: Scope, taken: set[str]) -> None:
         self.scope, self._taken = scope, taken
         self.nodes: list[Any] = []
         self.constants: dict[str, AnyArray] = {}
         self.replaced: dict[str, str] = {}
         self.layers: dict[str, str] = {}
-        self._inputs = frozenset(inputs)
         self._made: dict[tuple[Any, ...], str] = {}
         self._integers: dict[tuple[Any, ...], str] = {}
 
     def fresh(self, wanted: str) -> str:
-        name, number = wanted, 1
-        while name in self._taken:
-            number += 1
-            name = f"{wanted}#{number}"
-        self._taken.add(name)
-        return name
+        return fresh_name(wanted, self._taken)
 
     def node(self, operator: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
         """Add a node of one output; return the output's name."""
