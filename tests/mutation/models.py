@@ -83,7 +83,7 @@ FAULTS = (
         "frontends/onnx/graph/walk.py",
         "        names |= inside - local_names(graph)",
         "        names |= set()",
-        f"{_PASSES} {_ONNX}/test_model_stream.py {_ONNX}/test_differential.py",
+        f"{_PASSES} {_ONNX}/test_model_stream.py",
     ),
     Fault(
         "a stream ignores weights that a push passes",

@@ -124,15 +124,6 @@ def test_devices() -> None:
         backend.prepare(model, "CUDA")
 
 
-def test_unknown_operator() -> None:
-    unknown = helper.make_node("Nonsense", ["x"], ["y"], name="it", domain="test")
-    model = simple_model([unknown], {"x": np.ones(1, np.float32)}, ["y"], domains={"test": 1})
-    assert not backend.is_compatible(model)
-    with pytest.raises(PyrnnxError, match="test:Nonsense"):
-        backend.run_model(model, [np.ones(1, np.float32)])
-    assert not backend.is_compatible(onnx.ModelProto())
-
-
 NODE = helper.make_node("Add", ["x", "z"], ["y"])
 ONE = np.ones(1, np.float32)
 WRONG_CALLS: list[tuple[Any, Any, dict[str, Any], str]] = [

@@ -12,7 +12,6 @@ from onnx_models import simple_model
 
 from pyrnnx import ArgumentError, PyrnnxError
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.testing.numbers import Array
 
 node = helper.make_node
 X = np.ones((2, 3), np.float32)
@@ -37,44 +36,6 @@ def test_calls(name: str) -> None:
     arrays, message = CALLS[name]
     with pytest.raises(ArgumentError, match=f"^ONNX model: {message}"):
         read_model(sound())(*arrays)
-
-
-# Inputs that an operator rejects during a call: the node, the input, and the message.
-UNFIT: dict[str, tuple[onnx.NodeProto, Array, str]] = {
-    "a token beyond the table": (
-        node("Gather", ["a", "x"], ["y"], name="table"),
-        np.array([[0, 7]]),
-        "Gather node. Name:'table' .*idx=7 must be within",
-    ),
-    "shapes": (node("MatMul", ["x", "a"], ["y"], name="m"), X, "MatMul node. Name:'m' .*dimension mismatch"),
-    "a shape": (node("Reshape", ["a", "x"], ["y"]), np.array([5, 7]), "Reshape node.* cannot be reshaped"),
-    "an axis": (
-        node("Concat", ["a", "x"], ["y"], axis=0),
-        np.ones((1, 2), np.float32),
-        "Concat node.*dimensions must match",
-    ),
-    "a division": (
-        node("Range", ["zero", "zero", "x"], ["y"]),
-        np.array(0),
-        "Range node.*delta in Range operator can not be zero",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", UNFIT)
-def test_values_that_an_operator_does_not_take(name: str) -> None:
-    one, value, message = UNFIT[name]
-    model = read_model(simple_model([one], {"x": value}, ["y"], {"a": X, "zero": np.array(0)}))
-    with pytest.raises(ArgumentError, match=f"^ONNX model: the call failed in ONNX Runtime: .*{message}"):
-        model(value)
-
-
-def test_operators_that_onnx_defines_as_functions_of_their_inputs_types() -> None:
-    """If no type is declared, onnx builds these functions when they run."""
-    nodes = [node("Neg", ["x"], ["u"]), node("Gelu", ["u"], ["v"]), node("Gelu", ["v"], ["y"])]
-    model = simple_model(nodes, {"x": X}, ["y"], opset=20)
-    for _ in range(2):
-        np.testing.assert_allclose(read_model(model)(X)["y"], np.full((2, 3), -0.069326), atol=1e-5)  # float32
 
 
 LONG = "x" * 1_000_000

@@ -75,10 +75,6 @@ def cycle_through_a_body(model: onnx.ModelProto) -> None:
     model.graph.node.append(node("If", ["x"], ["z"], name="choice", then_branch=body, else_branch=body))
 
 
-def cycle_of_one(model: onnx.ModelProto) -> None:
-    model.graph.node[0].input[0] = "u"
-
-
 def no_opset(model: onnx.ModelProto) -> None:
     del model.opset_import[:]
     model.opset_import.add(domain="test", version=1)
@@ -90,45 +86,6 @@ def two_opsets(model: onnx.ModelProto) -> None:
 
 def opset_zero(model: onnx.ModelProto) -> None:
     model.opset_import[0].version = 0
-
-
-def newest_opset(model: onnx.ModelProto) -> None:
-    model.opset_import[0].version = onnx.defs.onnx_opset_version() + 1
-
-
-def opset_beyond_all(model: onnx.ModelProto) -> None:
-    model.opset_import[0].version = 2**62
-
-
-def opset_of_a_function(model: onnx.ModelProto) -> None:
-    imports = [helper.make_opsetid("", 99)]
-    model.functions.append(helper.make_function("test", "F", ["p"], ["q"], [node("Neg", ["p"], ["q"])], imports))
-    model.opset_import.add(domain="test", version=1)
-
-
-def empty_input(model: onnx.ModelProto) -> None:
-    model.graph.node[1].input[0] = ""
-
-
-def no_inputs(model: onnx.ModelProto) -> None:
-    model.graph.node.append(node("Squeeze", [""], ["z"]))
-
-
-def too_few_inputs_in_a_body(model: onnx.ModelProto) -> None:
-    body = make_graph([node("Add", ["x"], ["v"])], {}, ["v"])
-    model.graph.node.append(node("If", ["x"], ["z"], then_branch=body, else_branch=body))
-
-
-def attribute_three_times(model: onnx.ModelProto) -> None:
-    model.graph.node.append(node("Softmax", ["x"], ["z"], axis=1))
-    model.graph.node[-1].attribute.extend([model.graph.node[-1].attribute[0]] * 2)
-
-
-def attribute_twice_in_a_function(model: onnx.ModelProto) -> None:
-    imports = [helper.make_opsetid("", 17)]
-    call = node("Softmax", ["p"], ["q"], axis=1)
-    call.attribute.add().CopyFrom(call.attribute[0])
-    model.functions.append(helper.make_function("test", "F", ["p"], ["q"], [call], imports))
 
 
 def negative_dims(model: onnx.ModelProto) -> None:
@@ -170,7 +127,6 @@ BROKEN: dict[Callable[[onnx.ModelProto], None], str] = {
     missing_output: "the output 'nowhere' is computed by no node",
     cycle: "Neg 'first' is in a cycle, or depends on one",
     cycle_through_a_body: "If 'choice' is in a cycle, or depends on one",
-    cycle_of_one: "Neg 'first' is in a cycle, or depends on one",
     opset_zero: "version 0 of domain ''",
     negative_dims: r"tensor 'a' has dims \[-1, 3\], below 0",
     unknown_element_type: "'x' has the unknown element type 77",
@@ -179,13 +135,6 @@ BROKEN: dict[Callable[[onnx.ModelProto], None], str] = {
 # Models that ONNX Runtime rejects when they are called.
 REJECTED: dict[Callable[[onnx.ModelProto], None], str] = {
     wrong_condition: r"input parameter \(x\) of operator \(If\) in node \(choice\) is invalid",
-    newest_opset: "under development",
-    opset_beyond_all: "No Op registered for Neg",
-    opset_of_a_function: "Opset 99 is under development",
-    empty_input: r"Node \(second\)'s input 0 is marked single but has an empty string",
-    no_inputs: "input 0 is marked single but has an empty string",
-    too_few_inputs_in_a_body: "Add:14.* has input size 1 not in range",
-    attribute_three_times: "Attribute 'axis' appeared multiple times",
     functions_in_a_circle: "function definitions must not be recursive",
 }
 # Models that ONNX Runtime runs all the same, and why the passes do not.
@@ -194,7 +143,6 @@ LENIENT: dict[Callable[[onnx.ModelProto], None], str] = {
     no_opset: "opset_import has no version for the default domain",
     two_opsets: "opset_import has the versions 17 and 12 of domain ''",
     not_utf8: r"the text b'secon\\xff' in a NodeProto is not UTF-8",
-    attribute_twice_in_a_function: "",
     negative_dims_in_an_attribute: "",
 }
 

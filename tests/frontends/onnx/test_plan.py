@@ -6,15 +6,13 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import onnx
-import pytest
 from onnx import helper
-from onnx_models import LSTM, branches, make_graph, simple_model, weights_of
+from onnx_models import LSTM, branches, simple_model, weights_of
 from rows import each_row
 
-from pyrnnx import UnsupportedError, reference
+from pyrnnx import reference
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.testing.numbers import Array
 
@@ -73,27 +71,6 @@ def test_who_runs_what(name: str) -> None:
     np.testing.assert_allclose(result, expected, rtol=0, atol=2e-3 if inputs.dtype == np.float16 else 1e-6)
 
 
-REFUSED: dict[str, tuple[Callable[[], tuple[onnx.ModelProto, Array]], str]] = {
-    "no kernel": (
-        lambda: around("Selu", "Neg", dtype=np.float64),
-        r"Could not find an implementation for Selu.*before",
-    ),
-    "bfloat16": (lambda: around("Relu", "Neg", dtype=ml_dtypes.bfloat16, opset=22), "Relu"),
-    "unknown": (lambda: around("Relu", "Frob"), "Frob"),
-}
-
-
-@each_row("name", REFUSED)
-def test_what_onnxruntime_has_not(name: str) -> None:
-    make, why = REFUSED[name]
-    proto, inputs = make()
-    model = read_model(proto)
-    assert list(model.layers) == ["lstm"]
-    for use in (lambda: model.plan, lambda: model(inputs)):
-        with pytest.raises(UnsupportedError, match=rf"^ONNX model: ONNX Runtime cannot run the model: .*{why}"):
-            use()
-
-
 def test_strings() -> None:
     names = np.array(["b", "a", "b"], object)
     encode = node("LabelEncoder", ["s"], ["k"], domain="ai.onnx.ml", keys_strings=["a", "b"], values_floats=[1.0, 2.0])
@@ -128,23 +105,3 @@ def test_a_graph_without_nodes() -> None:
     assert str(model.plan) == ""
     assert repr(model.plan) == "<Plan: nothing to run>"
     np.testing.assert_array_equal(model(X)["x"], X)
-
-
-def test_bodies_without_recurrent_nodes() -> None:
-    then, other = (make_graph([node(op, ["x"], ["p"])], {}, ["p"]) for op in ("Neg", "Abs"))
-    choice = node("If", ["c"], ["a"], then_branch=then, else_branch=other)
-    nodes = [node("Relu", ["x"], ["r"]), choice, node("Add", ["a", "r"], ["y"])]
-    model = read_model(simple_model(nodes, {"x": X, "c": np.array(True)}, ["y"]))
-    assert model.plan.rows() == [(ORT, "Relu, If (Abs, Neg), Add", "")]
-    for condition in (True, False):
-        expected = np.maximum(X, 0) + (-X if condition else np.abs(X))
-        np.testing.assert_array_equal(model(X, np.array(condition))["y"], expected)
-
-
-def test_intermediate_values_have_sessions_of_their_own() -> None:
-    proto, inputs = around("Relu", "Neg")
-    model = read_model(proto)
-    np.testing.assert_array_equal(model(inputs, outputs=["a"])["a"], np.maximum(inputs, 0))
-    both = model(inputs, outputs=["y", "b"])
-    np.testing.assert_array_equal(both["y"], -both["b"])
-    assert list(model(inputs)) == ["y"]

@@ -185,13 +185,6 @@ def test_the_arrays_of_a_model_can_be_freed() -> None:
     np.testing.assert_array_equal(model(places)["y"], weights[places])
 
 
-def test_a_tensor_without_all_its_bytes() -> None:
-    proto, places = product(INITIALIZERS["float32"], np.array([0])).proto, np.array([0])
-    proto.graph.initializer[0].raw_data = proto.graph.initializer[0].raw_data[:-1]
-    with pytest.raises(pyrnnx.PyrnnxError, match="'w'"):
-        read_model(proto)(places)
-
-
 # Options
 
 

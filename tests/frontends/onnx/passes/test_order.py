@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import pickle
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from onnx_models import make_graph, simple_model
 from rows import each_row
 
 import pyrnnx
-from pyrnnx import PyrnnxError, UnsupportedError, reference
+from pyrnnx import PyrnnxError, reference
 from pyrnnx.frontends.onnx import NodeLayer, UnboundNode, read_model
 from pyrnnx.frontends.onnx.graph.walk import Graph
 from pyrnnx.frontends.onnx.passes import find_layers, rewritten
@@ -152,67 +151,9 @@ def optional_inputs() -> onnx.ModelProto:
 SOUND = (sequences, other_domains, dead_nodes, missing_outputs, optional_inputs)
 
 
-def body_of_an_operator_that_runs_none() -> onnx.ModelProto:
-    body = make_graph([node("Neg", ["x"], ["p"])], {}, ["p"])
-    return simple_model([GRU, node("Neg", ["y"], ["z"], then_branch=body)], {"x": X}, ["z"], WEIGHTS)
-
-
-def product_without_inputs() -> onnx.ModelProto:
-    nodes = [node("MatMul", [], ["p"]), node("Cast", [], ["c"], to=1), node("MatMul", ["c", "x"], ["z"])]
-    return simple_model(nodes, {"x": X}, ["z"])
-
-
-def size_that_is_no_text() -> onnx.ModelProto:
-    proto = plain()
-    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "steps"
-    return onnx.ModelProto.FromString(proto.SerializeToString().replace(b"steps", b"step\xff"))
-
-
-@each_row("make", [body_of_an_operator_that_runs_none, product_without_inputs, size_that_is_no_text])
-def test_altered_models(make: Callable[[], onnx.ModelProto]) -> None:
-    """Each runs, or is an error of pyrnnx."""
-    with contextlib.suppress(PyrnnxError):
-        model = read_model(make())
-        assert all(size is None or isinstance(size, str | int) for size in model.inputs[0].shape or ())
-        assert isinstance(len(model.layers), int)
-        model(X)
-
-
 @each_row("make", SOUND)
 def test_around_layers(make: Callable[[], onnx.ModelProto]) -> None:
     run_both(make(), {"x": X}, {"x": X[:1]}, {"x": X[:, :1]})
-
-
-def without(change: Callable[[onnx.ModelProto], Any]) -> Callable[[], onnx.ModelProto]:
-    def make() -> onnx.ModelProto:
-        proto = plain()
-        change(proto)
-        return proto
-
-    return make
-
-
-UNREADABLE: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
-    "two versions": (
-        without(lambda proto: proto.opset_import.add(domain="ai.onnx", version=12)),
-        "opset_import has the versions 17 and 12",
-    ),
-    "a text": (
-        without(lambda proto: proto.ParseFromString(proto.SerializeToString().replace(b"gru", b"gr\xff"))),
-        "is not UTF-8",
-    ),
-    "an initializer twice": (
-        without(lambda proto: proto.graph.initializer.append(proto.graph.initializer[2])),
-        "the initializer 'shift' is defined twice",
-    ),
-}
-
-
-@each_row("name", UNREADABLE)
-def test_what_only_onnxruntime_reads(name: str) -> None:
-    make, why = UNREADABLE[name]
-    run_both(make(), {"x": X}, layers=[])
-    assert why in read_model(make()).layers.why_none
 
 
 NOT_FOUND: dict[str, tuple[list[Any], str]] = {
@@ -338,15 +279,3 @@ def test_a_computed_weight_of_a_type_that_is_unknown() -> None:
     proto = simple_model(nodes, {"x": X}, ["y"], WEIGHTS | {"zero": np.array(0)})
     run_both(proto, {"x": X / 10}, layers=[])
     assert [type(layer) for layer in read_model(proto).layers.values()] == [UnboundNode]
-
-
-def test_outputs_that_are_nowhere() -> None:
-    with pytest.raises(PyrnnxError, match="outputs has 'nowhere', which is not a value at the model's top level"):
-        read_model(plain())(X, outputs=["nowhere"])
-
-
-def test_what_is_refused_has_one_error() -> None:
-    proto = plain()
-    proto.graph.node[1].op_type = "Frob"
-    with pytest.raises(UnsupportedError, match=r"^ONNX model: ONNX Runtime cannot run the model: .*Frob"):
-        read_model(proto)(X)

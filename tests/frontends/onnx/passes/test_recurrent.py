@@ -8,27 +8,16 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_models import GRU, LSTM, branches, case_model, lstm_node, make_graph, simple_model, value_info, weights_of
+from onnx_models import GRU, LSTM, branches, case_model, lstm_node, make_graph, simple_model, weights_of
 from rows import each_row
 
 from pyrnnx import ArgumentError, Layer, reference
 from pyrnnx.frontends.onnx import NodeLayer, UnboundNode, read_model
-from pyrnnx.testing.cases import RUNTIME_INPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.cases import Case, expected_outputs, make_arrays
 from pyrnnx.testing.numbers import assert_close, tolerance_of
 
 node = helper.make_node
 TOLERANCE = tolerance_of(LSTM.dtype)
-
-
-def test_layer_of_constants() -> None:
-    model, given = case_model(GRU)
-    (found,) = read_model(model).layers.values()
-    assert isinstance(found, NodeLayer)
-    assert_close(
-        found(given["X"], *(given[n] for n in RUNTIME_INPUTS[1:] if n in given)),
-        expected_outputs(GRU, make_arrays(GRU)),
-        TOLERANCE,
-    )
 
 
 def test_layer_with_computed_weights() -> None:
@@ -145,27 +134,6 @@ def test_layer_in_a_scan() -> None:
         np.testing.assert_allclose(y, expected[0], atol=TOLERANCE)
         state = expected[1]
     np.testing.assert_allclose(results["h_last"], state, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("count", [0, 3])
-def test_results_of_a_loop(count: int) -> None:
-    """Stacked along a new axis, of any rank."""
-    nodes = [
-        node("Add", ["v", "a"], ["w"]),
-        node("ReduceSum", ["w"], ["sum"], keepdims=0),
-        node("Identity", ["go"], ["on"]),
-        node("Identity", ["w"], ["seen"]),
-    ]
-    a = np.array([[1.0, 2.0, 3.0], [5.0, 7.0, 11.0]], np.float32)
-    body = make_graph(nodes, {"k": np.array(0), "go": np.array(True), "v": a}, ["on", "w", "seen", "sum"])
-    body.output[2].CopyFrom(value_info("seen", a))
-    loop = node("Loop", ["n", "", "a"], ["last", "all", "sums"], body=body)
-    model = read_model(simple_model([loop], {"n": np.array(0)}, ["last", "all", "sums"], {"a": a}))
-    last, stacked, sums = model(np.array(count)).values()
-    expected = np.array([a * (k + 2) for k in range(count)], np.float32).reshape(count, 2, 3)
-    np.testing.assert_array_equal(last, a * (count + 1))
-    np.testing.assert_array_equal(stacked, expected)
-    np.testing.assert_array_equal(sums, expected.sum((1, 2)))
 
 
 def test_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
