@@ -231,7 +231,7 @@ class Model(core.Model):
             A name is no value at the top level.
         """
         unknown = names - self._graph.local
-        for name in sorted(unknown - self._with_layers().graph.graph.local if unknown else ()):
+        for name in sorted(unknown - self._with_layers().graph.local if unknown else ()):
             outputs = shortened(", ".join(shown(info.name) for info in self.outputs))
             raise ArgumentError(
                 f"{self.label}: outputs has {shown(name)}, which is not a value at the model's top level; expected "

@@ -3,7 +3,7 @@
 walk              nodes and their bodies, needed names, topological order
 local_functions   size of inlined functions, by counting
 check             validity of a model
-constants         values of initializers, as arrays         scoped     a graph and its bodies, with what they see
+constants         what a graph and its bodies see of them   places     where nodes are, and names for them
 large             values of large initializers
 inference         onnx's shape inference, without crashes   value_info   declared types
 """

@@ -14,7 +14,7 @@ from pyrnnx.errors import FormatError, shortened, shown
 
 from ..messages import copied
 from ..onnx_package import import_onnx
-from .walk import Graph
+from .walk import Graph, Node
 
 if TYPE_CHECKING:
     from onnx import TensorProto
@@ -83,6 +83,24 @@ class Constants:
     def _array(self, name: str) -> AnyArray:
         array = self._values[name] = array_of(self._values[name], self._label)
         return array
+
+
+def set_constants(graph: Graph, label: str, outer: Constants | None = None) -> Graph:
+    """Set the constants of a graph and of its bodies, initializers and Constant nodes, and return the graph."""
+    graph.constants = Constants(graph, outer, label)
+    for node in graph.node:
+        for _, body in node.bodies:
+            set_constants(body, label, graph.constants)
+        if node.op_type == "Constant" and (tensor := _constant_tensor(node)) is not None:
+            graph.constants.add({node.output[0]: tensor})
+    return graph
+
+
+def _constant_tensor(node: Node) -> TensorProto | None:
+    if node.domain or not node.attribute or node.attribute[0].name != "value" or not node.output:
+        return None
+    tensor: TensorProto = node.attribute[0].t
+    return None if tensor.data_location else tensor
 
 
 def named(tensor: Tensor, name: str) -> TensorProto:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError, shortened, shown
@@ -94,6 +94,8 @@ class Graph:
     initializer : list of onnx.TensorProto
     arrays : mapping
         Values of initializers that are not in their messages, by name.
+    constants : Constants
+        As `set_constants` sets them.
     sparse_initializer : list of onnx.SparseTensorProto
     local : set of str
         As `local_names` returns them; read-only.
@@ -110,14 +112,15 @@ class Graph:
     """
 
     __slots__ = (
-        *("arrays", "every", "initializer", "input", "is_sorted", "kinds", "local", "needs", "node", "output", "proto"),
-        *("sparse_initializer", "tensors"),
+        *("arrays", "constants", "every", "initializer", "input", "is_sorted", "kinds", "local", "needs", "node"),
+        *("output", "proto", "sparse_initializer", "tensors"),
     )
 
     def __init__(self, proto: GraphProto, depth: int = 1) -> None:
         self.proto, self.input, self.output = proto, proto.input[:], proto.output[:]
         self.initializer, self.sparse_initializer = proto.initializer[:], proto.sparse_initializer[:]
         self.arrays: Mapping[str, AnyArray] = {}
+        self.constants: Any
         self.tensors = [*self.initializer, *(part for tensor in self.sparse_initializer for part in _parts(tensor))]
         self.node = [Node(node, depth, self.tensors) for node in proto.node[:]]
         self.local, self.is_sorted = _local_names(self), False

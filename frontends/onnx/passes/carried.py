@@ -19,8 +19,8 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.tensor_info import TensorInfo
 
 from ..graph.constants import array_of
-from ..graph.scoped import Place, ScopedGraph
-from ..graph.walk import Node, fresh_name, needed_nodes, node_label
+from ..graph.places import Place
+from ..graph.walk import Graph, Node, fresh_name, needed_nodes, node_label
 from ..operators.stream_layer import StreamLayer
 from .recurrent import RecurrentModel, Site
 
@@ -111,8 +111,8 @@ def carried(
     if not chosen and not fed:
         return {}
     sites = {site.place: name for name, site in model.sites.items()}
-    taken = set(model.graph.graph.local)
-    inputs = {value.name for value in model.graph.graph.input}
+    taken = set(model.graph.local)
+    inputs = {value.name for value in model.graph.input}
     result = {}
     for place in _found(model.graph, set(fed), inputs, sites):
         name = sites[place.graph, place.index]
@@ -139,7 +139,7 @@ class _Found:
         Label of the node whose body contains it; "" at the top level.
     """
 
-    graph: ScopedGraph
+    graph: Graph
     index: int
     fed: set[str]
     given: set[str]
@@ -212,44 +212,44 @@ class _Found:
 
     def _given(self, sources: Mapping[str, str], argument: str) -> set[str]:
         """Return the inputs of the graph that determine a state, but not X."""
-        inputs = (value.name for value in self.graph.graph.input)
+        inputs = (value.name for value in self.graph.input)
         reached = ((name, _reached(self.graph, {name})) for name in inputs)
         return {name for name, names in reached if sources[argument] in names and sources.get("X") not in names}
 
 
 def _found(
-    graph: ScopedGraph, fed: set[str], given: set[str], sites: Mapping[Place, str], body: str = ""
+    graph: Graph, fed: set[str], given: set[str], sites: Mapping[Place, str], body: str = ""
 ) -> Iterator[_Found]:
     """Yield the recurrent nodes that the outputs of a graph need, also in bodies."""
     seen, fed, given = _reached(graph, fed, shapes=True), _reached(graph, fed), _reached(graph, given)
-    indices, _ = needed_nodes(graph.nodes, (value.name for value in graph.graph.output))
+    indices, _ = needed_nodes(graph.node, (value.name for value in graph.output))
     for index in indices:
-        node = graph.nodes[index]
+        node = graph.node[index]
         if (graph, index) in sites:
             yield _Found(graph, index, fed, given, body)
         if node.op_type == "If" and not seen.isdisjoint(node.input):
             continue  # the model itself chooses: fed-back state, or zeros
-        for inner in graph.bodies.get(index, ()):
-            own = {value.name for value in inner.graph.input}
+        for _, inner in node.bodies:
+            own = {value.name for value in inner.input}
             fed_inside, given_inside = (
                 names | (set() if names.isdisjoint(node.input) else own) for names in (fed, given)
             )
             yield from _found(inner, fed_inside, given_inside, sites, node_label(node))
 
 
-def _reached(graph: ScopedGraph, names: set[str], *, shapes: bool = False) -> set[str]:
+def _reached(graph: Graph, names: set[str], *, shapes: bool = False) -> set[str]:
     """Return the names and all names whose values depend on them, with `shapes` also on their shapes."""
     reached = set(names)
-    for node in graph.nodes:
+    for node in graph.node:
         looks = shapes or node.op_type not in _SHAPES or node.domain
         if looks and not reached.isdisjoint(node.needs):
             reached.update(node.output)
     return reached - {""}
 
 
-def _is_zero(graph: ScopedGraph, name: str) -> bool:
+def _is_zero(graph: Graph, name: str) -> bool:
     """Return whether a value is zero in every call, of any shape."""
-    producers = {output: node for node in graph.nodes for output in node.output}
+    producers = {output: node for node in graph.node for output in node.output}
     left, seen = [name], set[str]()
     while left:
         current = left.pop()

@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ..graph.constants import named
-from ..graph.scoped import ScopedGraph, all_scoped
-from ..graph.walk import Node, all_nodes
+from ..graph.walk import Graph, Node, all_graphs, all_nodes
 from ..messages import copied
 from ..onnx_package import import_onnx
 from ..operators.schemas import OPERATORS
@@ -21,15 +20,15 @@ from ..session import RANDOM, NotRunnable, constant_values
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
 
-Value = tuple[ScopedGraph, str]  # a name, in the graph that defines it
+Value = tuple[Graph, str]  # a name, in the graph that defines it
 
 
-def compute_constants(root: ScopedGraph, model: ModelProto, wanted: Mapping[ScopedGraph, Iterable[str]]) -> None:
+def compute_constants(root: Graph, model: ModelProto, wanted: Mapping[Graph, Iterable[str]]) -> None:
     """Add values that depend on constants only to the constants of a graph and its bodies.
 
     Parameters
     ----------
-    root : ScopedGraph
+    root : Graph
         The graph of the model, modified in place.
     model : onnx.ModelProto
     wanted : mapping
@@ -54,21 +53,21 @@ def _random_operators(model: ModelProto) -> set[str]:
 
 
 class _Search:
-    def __init__(self, root: ScopedGraph, random: Collection[str]) -> None:
+    def __init__(self, root: Graph, random: Collection[str]) -> None:
         self._random = random
-        self._numbers = {graph: number for number, graph in enumerate(all_scoped(root))}
-        self._parents = {body: graph for graph in self._numbers for bodies in graph.bodies.values() for body in bodies}
-        self._producers: dict[ScopedGraph, dict[str, Node]] = {}
+        self._numbers = {graph: number for number, graph in enumerate(all_graphs(root))}
+        self._parents = {body: graph for graph in self._numbers for node in graph.node for _, body in node.bodies}
+        self._producers: dict[Graph, dict[str, Node]] = {}
 
-    def home(self, graph: ScopedGraph, name: str) -> Value:
+    def home(self, graph: Graph, name: str) -> Value:
         """Return a name that is visible in a graph with the graph that defines it."""
-        while name not in graph.graph.local and graph in self._parents:
+        while name not in graph.local and graph in self._parents:
             graph = self._parents[graph]
         return graph, name
 
     def run(self, wanted: list[Value], model: ModelProto) -> None:
         is_known: dict[Value, bool] = {}
-        nodes: list[tuple[ScopedGraph, Node]] = []
+        nodes: list[tuple[Graph, Node]] = []
         left = wanted[::-1]
         while left:
             value = left[-1]
@@ -94,16 +93,16 @@ class _Search:
         if results:
             self._compute(nodes, results, model)
 
-    def _producer(self, graph: ScopedGraph, name: str) -> Node | None:
+    def _producer(self, graph: Graph, name: str) -> Node | None:
         """Return the node that computes a value, if that can be done once."""
         if graph not in self._producers:
-            self._producers[graph] = {output: node for node in graph.nodes for output in node.output}
+            self._producers[graph] = {output: node for node in graph.node for output in node.output}
         node = self._producers[graph].get(name)
         if node is None or node.bodies or node.op_type in self._random or node.op_type in OPERATORS:
             return None
         return node
 
-    def _compute(self, nodes: list[tuple[ScopedGraph, Node]], results: list[Value], model: ModelProto) -> None:
+    def _compute(self, nodes: list[tuple[Graph, Node]], results: list[Value], model: ModelProto) -> None:
         onnx = import_onnx()
         small = onnx.GraphProto(name="constants", node=[self._renamed(*place) for place in nodes])
         made = {(graph, output) for graph, node in nodes for output in node.output}
@@ -128,7 +127,7 @@ class _Search:
         graph, name = value
         return f"{self._numbers[graph]}/{name}"
 
-    def _renamed(self, graph: ScopedGraph, node: Node) -> NodeProto:
+    def _renamed(self, graph: Graph, node: Node) -> NodeProto:
         """Return a copy of a node with names that all graphs share."""
         proto = copied(node.proto)
         for field in (proto.input, proto.output):

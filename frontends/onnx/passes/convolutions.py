@@ -22,8 +22,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.layers import custom_operators
 
-from ..graph.constants import PLAIN, array_of, named, shape_of
-from ..graph.scoped import scoped
+from ..graph.constants import PLAIN, array_of, named, set_constants, shape_of
 from ..graph.walk import Graph, first_output, node_label
 from ..messages import copied
 from ..onnx_package import import_onnx
@@ -162,7 +161,7 @@ def _computed(proto: ModelProto, arrays: Mapping[str, AnyArray], tensors: Tensor
     names |= {first_output(node) for node in nodes if node.op_type == "Constant"}
     graph = Graph(proto.graph)
     graph.arrays = arrays
-    root = scoped(graph, "")
+    root = set_constants(graph, "")
     compute_constants(root, proto, {root: sorted(names - {*tensors})})
     values = {name: root.constants.tensor(name) for name in names - {*tensors, ""}}
     return {name: value for name, value in values.items() if value is not None and not _is_external(value)}

@@ -19,7 +19,7 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 
 from ..graph.constants import named
-from ..graph.scoped import protos
+from ..graph.places import protos
 from ..graph.walk import first_output, node_label
 from ..messages import copied
 from ..operators.layers import UnboundNode

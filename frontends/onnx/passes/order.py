@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx._internal.dtypes import AnyArray
 
 from ..graph.check import opsets_of
+from ..graph.constants import set_constants
 from ..graph.large import without_large
-from ..graph.scoped import scoped
 from ..graph.walk import Graph, prune
 from ..messages import copied
 from .convolutions import multiply_windows
@@ -75,14 +75,14 @@ def find_layers(
     if proto is not source:
         graph = Graph(proto.graph)
     graph.arrays = arrays
-    return find_recurrent(proto, scoped(graph, label), opsets_of(proto, label), others, origins, reasons)
+    return find_recurrent(proto, set_constants(graph, label), opsets_of(proto, label), others, origins, reasons)
 
 
 def without_layers(proto: ModelProto, arrays: Mapping[str, AnyArray], why: str) -> RecurrentModel:
     """Return a model that the passes leave alone, and why."""
     nothing = Graph(type(proto.graph)())
     nothing.arrays = arrays
-    return RecurrentModel(proto, scoped(nothing, ""), {}, {}, (why,))
+    return RecurrentModel(proto, set_constants(nothing, ""), {}, {}, (why,))
 
 
 def rewritten(

@@ -14,8 +14,8 @@ from pyrnnx.models.model import LayerValue
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 
 from ..graph.inference import infer_shapes
-from ..graph.scoped import Place, ScopedGraph, named_nodes
-from ..graph.walk import Node, all_graphs, all_nodes, needed_names, subgraphs
+from ..graph.places import Place, named_nodes
+from ..graph.walk import Graph, Node, all_graphs, all_nodes, needed_names, subgraphs
 from ..messages import copied
 from ..onnx_package import import_onnx
 from ..operators.layers import NodeLayer, UnboundNode
@@ -37,7 +37,7 @@ class Site:
 
     Attributes
     ----------
-    place : tuple of ScopedGraph and int
+    place : tuple of Graph and int
     layer : Layer, or a layer whose weights are arguments
     arguments, results : sequence of str
         Names of its inputs and outputs in the operator's definition.
@@ -54,7 +54,7 @@ class Site:
     @property
     def node(self) -> Node:
         graph, index = self.place
-        return graph.nodes[index]
+        return graph.node[index]
 
     def sources(self) -> dict[str, str]:
         """Return the names of values that the node takes, by argument."""
@@ -69,7 +69,7 @@ class RecurrentModel:
     ----------
     proto : onnx.ModelProto
         Its functions have no recurrent nodes; its default domain is "".
-    graph : ScopedGraph
+    graph : Graph
     opsets : mapping
         Version by domain.
     sites : mapping
@@ -79,7 +79,7 @@ class RecurrentModel:
     """
 
     proto: ModelProto
-    graph: ScopedGraph
+    graph: Graph
     opsets: Mapping[str, int]
     sites: Mapping[str, Site]
     reasons: tuple[str, ...] = ()
@@ -87,12 +87,12 @@ class RecurrentModel:
     @property
     def arrays(self) -> Mapping[str, AnyArray]:
         """Values of initializers that the model lacks, by name."""
-        return self.graph.graph.arrays
+        return self.graph.arrays
 
     @property
     def contents(self) -> set[str]:
         """Operators in the model, its bodies and functions, and "float16" if it has values of this type."""
-        graph, element = self.graph.graph, import_onnx().TensorProto.FLOAT16
+        graph, element = self.graph, import_onnx().TensorProto.FLOAT16
         functions = [node for function in self.proto.functions for node in all_nodes(function.node)]
         elements = {value.type.tensor_type.elem_type for value in graph.input}
         elements |= {tensor.data_type for part in all_graphs(graph) for tensor in part.tensors}
@@ -107,8 +107,8 @@ class RecurrentModel:
         if self.sites:
             return f"other parts are nearly layers, but are not recognised: {missing}" if missing else ""
         graph = self.graph
-        factors = (node.input[1] for node in graph.nodes if node.op_type in ("MatMul", "Gemm") and node.input[1:])
-        loops = (node.op_type for node in graph.nodes if node.op_type in ("Loop", "Scan"))
+        factors = (node.input[1] for node in graph.node if node.op_type in ("MatMul", "Gemm") and node.input[1:])
+        loops = (node.op_type for node in graph.node if node.op_type in ("Loop", "Scan"))
         likely = why_none((name for name in factors if graph.constants.owner(name) is not None), loops)
         return f"{likely}; it is not recognised: {missing}" if likely and missing else likely or missing
 
@@ -119,9 +119,9 @@ class RecurrentModel:
 
     def values(self) -> dict[str, dict[str, LayerValue]]:
         """Return names and axes of the arrays of each top-level layer, except weights."""
-        writers = {value: (node.op_type,) for node in self.graph.nodes for value in node.output}
+        writers = {value: (node.op_type,) for node in self.graph.node for value in node.output}
         readers: dict[str, tuple[str, ...]] = {}
-        for node in self.graph.nodes:
+        for node in self.graph.node:
             for value in node.input:
                 readers[value] = (*readers.get(value, ()), node.op_type)
         values: dict[str, dict[str, LayerValue]] = {}
@@ -158,7 +158,7 @@ def _collect(graph: GraphProto, elements: dict[str, int]) -> None:
 
 def find_recurrent(
     proto: ModelProto,
-    graph: ScopedGraph,
+    graph: Graph,
     opsets: Mapping[str, int],
     others: Mapping[str, AnyLayer],
     origins: Mapping[str, str],
@@ -169,7 +169,7 @@ def find_recurrent(
     Parameters
     ----------
     proto : onnx.ModelProto
-    graph : ScopedGraph
+    graph : Graph
         Its graph.
     opsets : mapping
         Version by domain.
@@ -190,13 +190,13 @@ def find_recurrent(
         return is_recurrent(node) or bool(node.domain and node.name in others)
 
     places = named_nodes(graph, is_ours)
-    wanted: dict[ScopedGraph, list[str]] = {}
+    wanted: dict[Graph, list[str]] = {}
     for inner, index in places.values():
-        wanted.setdefault(inner, []).extend(inner.nodes[index].input[1:])
+        wanted.setdefault(inner, []).extend(inner.node[index].input[1:])
     compute_constants(graph, proto, wanted)
     sites = {}
     for name, (inner, index) in places.items():
-        node = inner.nodes[index]
+        node = inner.node[index]
         if is_recurrent(node):
             row, layer = OPERATORS[node.op_type], _layer(inner, node, name, opsets)
             weights = row.weights if isinstance(layer, Layer) else ()
@@ -234,7 +234,7 @@ def is_cell(layer: Any) -> bool:
     return "T" not in layer.convention.axes_of("X")
 
 
-def _layer(graph: ScopedGraph, node: Node, name: str, opsets: Mapping[str, int]) -> NodeLayer | UnboundNode:
+def _layer(graph: Graph, node: Node, name: str, opsets: Mapping[str, int]) -> NodeLayer | UnboundNode:
     proto = copied(node.proto)
     proto.name = name
     row, make, opset = OPERATORS[node.op_type], MAKERS[node.op_type], opsets.get(node.domain, 1)

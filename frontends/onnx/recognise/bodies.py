@@ -54,7 +54,7 @@ def layers_of(loop: Loop) -> list[Layer] | str:
         _join_equal(loop, plain, name, by_name[name], choice)
     new = {name: plain.base(masked[name].new if name in masked else by_name[name].new) for name in names}
     stops = names | set(new.values()) | {plain.base(state.new) for state in loop.states}
-    values = with_shapes(scope, stops, [name for node in loop.graph.nodes for name in node.output if name in stops])
+    values = with_shapes(scope, stops, [name for node in loop.graph.node for name in node.output if name in stops])
     matcher = Matcher(values, names)
     layers: list[Layer] = []
     why = "the body has no state that a cell computes"
@@ -79,7 +79,7 @@ def _join_equal(loop: Loop, plain: Values, name: str, state: State, masked: Mask
     scope, chosen = loop.scope, plain.base(state.new)
     if name in scope.known:
         scope.known[chosen] = scope.known[name]
-    for node in loop.graph.nodes:
+    for node in loop.graph.node:
         if node.op_type == "Where" and node.output[0] != chosen:
             other = mask_of(plain, node.output[0], name)
             if (
@@ -153,7 +153,7 @@ class _Emitted:
         if ref.name in self._loop.series and is_plain:
             source, axis, is_reverse = self._loop.series[ref.name]
             return source, replace(ref, name=source, views=()), axis, is_reverse
-        if ref.name in self._loop.graph.graph.local:
+        if ref.name in self._loop.graph.local:
             return None
         place = next((k for k in reversed(range(len(ref.views))) if ref.views[k][0] == "select"), None)
         if place is None or ref.views[place][2] != ITERATION or any(v[0] not in _ONES for v in ref.views[place + 1 :]):
@@ -306,7 +306,7 @@ class _Emitted:
         return Y, len(shape or ())
 
     def _users(self, name: str) -> list[Node]:
-        return [node for node in self._outer.graph.nodes if name in node.input and node.op_type == "ConcatFromSequence"]
+        return [node for node in self._outer.graph.node if name in node.input and node.op_type == "ConcatFromSequence"]
 
     def _joined(self, node: Node, Y: str, rank: int) -> None:
         """Let a ConcatFromSequence be Y: rows at a new axis, or rows [1, N, H] at their first."""

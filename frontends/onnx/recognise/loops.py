@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..graph.scoped import ScopedGraph
-from ..graph.walk import Node
+from ..graph.walk import Graph, Node
 from ..onnx_package import import_onnx
 from .scope import Scope, attribute_of
 from .values import Values
@@ -60,7 +59,7 @@ class Loop:
     """
 
     node: Node
-    graph: ScopedGraph
+    graph: Graph
     scope: Scope
     trips: str | int = ""
     most: int = MOST_TRIPS
@@ -74,7 +73,7 @@ class Loop:
         return self.node.op_type == "Scan"
 
 
-def read_loop(scope: Scope, node: Node, graph: ScopedGraph) -> Loop | str:
+def read_loop(scope: Scope, node: Node, graph: Graph) -> Loop | str:
     """Return a loop, or why its iterations are not steps."""
     loop = Loop(node, graph, scope.body(graph))
     why = _read_scan(loop, scope) if loop.is_scan else _read_loop(loop, scope)
@@ -82,7 +81,7 @@ def read_loop(scope: Scope, node: Node, graph: ScopedGraph) -> Loop | str:
 
 
 def _read_scan(loop: Loop, scope: Scope) -> str:
-    node, body = loop.node, loop.graph.graph
+    node, body = loop.node, loop.graph
     count = int(attribute_of(node, "num_scan_inputs", 0))
     if scope.opset < 9:
         return "Scan of opset 8 has rows"
@@ -109,7 +108,7 @@ def _read_scan(loop: Loop, scope: Scope) -> str:
 
 
 def _read_loop(loop: Loop, scope: Scope) -> str:
-    node, body = loop.node, loop.graph.graph
+    node, body = loop.node, loop.graph
     names, outputs = [value.name for value in body.input], [value.name for value in body.output]
     states = len(names) - 2
     if body.input[0].type.tensor_type.shape.dim:
@@ -237,7 +236,7 @@ def _limit(loop: Loop, outer: Scope, new: str) -> _Count | None:
     if not limit.root:
         return limit if limit.more >= 1 and float(limit.more).is_integer() else None
     is_integer = _dtype(outer.element(limit.root)).kind in "iu"
-    is_outside = limit.root not in loop.graph.graph.local
+    is_outside = limit.root not in loop.graph.local
     is_positive = any(  # whenever the first iteration runs
         not a.root and a.more >= 0 and (b.root, b.more) == (limit.root, 0) and b.keeps_sign
         for a, b in _comparisons(outer, loop.node.input[1])

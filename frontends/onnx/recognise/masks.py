@@ -122,7 +122,7 @@ def _hoisted(builder: Builder, loop: Loop, name: str) -> tuple[str, Shape] | Non
         source, axis, is_reverse = loop.series[name]
         shape = outer.shape(source)
         return None if shape is None or is_reverse else _first(builder, source, shape, axis)
-    node = scope.producer(name) if name in loop.graph.graph.local else None
+    node = scope.producer(name) if name in loop.graph.local else None
     if node is not None and node.op_type == "Gather":
         return _gathered(builder, loop, node)
     series = None
@@ -140,7 +140,7 @@ def _hoisted(builder: Builder, loop: Loop, name: str) -> tuple[str, Shape] | Non
 
 def _gathered(builder: Builder, loop: Loop, node: Node) -> tuple[str, Shape] | None:
     """Add the value of which a Gather takes the current step."""
-    scope, local = loop.scope, loop.graph.graph.local
+    scope, local = loop.scope, loop.graph.local
     source = node.input[0]
     shape = None if source in local else Values(builder.scope).shape(source)
     if shape is None or not scope.iteration(node.input[1]):

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
 
-from ..graph.constants import named
-from ..graph.scoped import scoped
+from ..graph.constants import named, set_constants
 from ..graph.walk import Graph, Node, all_graphs, needed_nodes, sorted_nodes
 from ..messages import copied
 from .bodies import emit_loop, layers_of
@@ -45,10 +44,10 @@ def recognise(model: ModelProto, label: str) -> tuple[dict[str, str], tuple[str,
 
 class _Search:
     def __init__(self, model: ModelProto, label: str) -> None:
-        self._graph = scoped(Graph(model.graph), label)
+        self._graph = set_constants(Graph(model.graph), label)
         self._opset = next(entry.version for entry in model.opset_import if not entry.domain)
-        self._taken = {name for graph in all_graphs(self._graph.graph) for name in graph.local}
-        self._taken |= {node.name for node in self._graph.graph.every}
+        self._taken = {name for graph in all_graphs(self._graph) for name in graph.local}
+        self._taken |= {node.name for node in self._graph.every}
         self._types: Callable[[], Inferred] = cache(partial(inferred, model))
         self.origins: dict[str, str] = {}
         self.reasons: Counter[str] = Counter()
@@ -58,9 +57,9 @@ class _Search:
 
     def _search(self, scope: Scope) -> bool:
         """Replace the layers of a graph and of its bodies; return whether there are any."""
-        new = _New(scope.graph.graph)
-        for index, bodies in scope.graph.bodies.items():
-            for body in bodies:
+        new = _New(scope.graph)
+        for index, node in enumerate(scope.graph.node):
+            for _, body in node.bodies:
                 if self._search(scope.body(body)):
                     new.read_again(index)
         self._loops(scope, new)
@@ -70,10 +69,10 @@ class _Search:
         return new.is_changed
 
     def _loops(self, scope: Scope, new: _New) -> None:
-        for index, node in enumerate(scope.graph.nodes):
+        for node in scope.graph.node:
             if node.op_type not in ("Loop", "Scan") or node.domain:
                 continue
-            loop = read_loop(scope, node, scope.graph.bodies[index][0])
+            loop = read_loop(scope, node, node.bodies[0][1])
             layers = loop if isinstance(loop, str) else layers_of(loop)
             builder = Builder(scope, self._taken)
             why = layers if isinstance(loop, str) or isinstance(layers, str) else emit_loop(builder, loop, layers)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx._internal.dtypes import AnyArray
 
 from ..graph.inference import infer_shapes
-from ..graph.scoped import ScopedGraph
 from ..graph.walk import Graph, Node, all_graphs, subgraphs
 from ..messages import copy_fields
 from ..onnx_package import import_onnx
@@ -44,7 +43,7 @@ class Scope:
 
     Parameters
     ----------
-    graph : ScopedGraph
+    graph : Graph
     opset : int
         Version of the default domain.
     types : callable
@@ -65,21 +64,21 @@ class Scope:
 
     def __init__(
         self,
-        graph: ScopedGraph,
+        graph: Graph,
         opset: int,
         types: Callable[[], Inferred],
         outer: Scope | None = None,
     ) -> None:
         self.graph, self.opset, self._types, self.outer = graph, opset, types, outer
         self.producers: dict[str, Node] = {} if outer is None else dict(outer.producers)
-        self.producers |= {name: node for node in graph.nodes for name in node.output if name}
+        self.producers |= {name: node for node in graph.node for name in node.output if name}
         self.known: dict[str, Shape] = {} if outer is None else dict(outer.known)
         self.elements: dict[str, int] = {} if outer is None else dict(outer.elements)
         self.iterations: set[str] = set()
         self.origins: dict[tuple[str, int], tuple[str, int]] = {}
         self.sizes: dict[str, Shape] = {}
 
-    def body(self, graph: ScopedGraph) -> Scope:
+    def body(self, graph: Graph) -> Scope:
         return Scope(graph, self.opset, self._types, self)
 
     def producer(self, name: str) -> Node | None:

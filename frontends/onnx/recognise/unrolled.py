@@ -51,7 +51,7 @@ class Unrolled:
         self.reasons: list[str] = []
         self._users: dict[str, list[Node]] = {}
         self._index: dict[int, int] = {}
-        for index, node in enumerate(scope.graph.nodes):
+        for index, node in enumerate(scope.graph.node):
             self._index[id(node)] = index
             for name in node.needs:
                 self._users.setdefault(name, []).append(node)
@@ -66,7 +66,7 @@ class Unrolled:
     def _groups(self) -> Iterator[list[Node]]:
         """Yield the products that share a constant right factor."""
         groups: dict[tuple[object, ...], list[Node]] = {}
-        for node in self._scope.graph.nodes:
+        for node in self._scope.graph.node:
             if node.op_type in PRODUCTS and not node.domain and len(node.input) > 1:
                 factor = self._scope.array(node.input[1])
                 if factor is not None and factor.ndim == 2:
@@ -92,7 +92,7 @@ class Unrolled:
         values = self._values(stops, products)
         matcher = Matcher(values, stops)
         cells: dict[str, Cell] = {}
-        local = self._scope.graph.graph.local  # a step of the graph around this one stays there
+        local = self._scope.graph.local  # a step of the graph around this one stays there
         for name in (name for name in products if name in local):
             cell = matcher.match(name)
             if isinstance(cell, Cell) and cell.h is not None:
@@ -136,7 +136,7 @@ class Unrolled:
         if not steps:
             return None
         last = self._last(steps, products, matcher)
-        first = matcher.match(start) if start in self._scope.graph.graph.local else None
+        first = matcher.match(start) if start in self._scope.graph.local else None
         if isinstance(first, Cell) and first.h is None and self._follows([first], steps[0]):
             steps.insert(0, first)
         steps += last
@@ -225,7 +225,7 @@ def emit_results(
         time = count - 1 - k if is_reverse else k
         done[cell.new_h.name] = Step(Y, time, count, cell.hidden_size)
         emit_rows(builder, builder.gather(Y, time), len(cell.shape), cell.new_h.name)
-    for node in builder.scope.graph.nodes:
+    for node in builder.scope.graph.node:
         if node.op_type == "Concat" and len(node.input) == count and not node.domain:
             _emit_joined(builder, node, last, done)
     if last.new_c is not None and is_whole(builder.scope, last.new_c):

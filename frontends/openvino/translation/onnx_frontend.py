@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...onnx.graph.constants import array_of, named, shape_of
 from ...onnx.graph.inference import infer_shapes
-from ...onnx.graph.scoped import protos
+from ...onnx.graph.places import protos
 from ...onnx.graph.value_info import tensor_info
 from ...onnx.graph.walk import all_nodes, local_names, needed_names, node_label, subgraphs
 from ...onnx.model import Model, read_model
