@@ -8,14 +8,12 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_models import LSTM, branches, make_graph, make_model, simple_model
+from onnx_models import branches, make_graph, make_model, simple_model
 
 from pyrnnx import ArgumentError
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.testing.numbers import tolerance_of
 
 node = helper.make_node
-TOLERANCE = tolerance_of(LSTM.dtype)
 
 
 def test_inputs_and_outputs() -> None:

@@ -85,16 +85,6 @@ def test_what_a_stream_holds() -> None:
     stream.push(np.ones((2, N + 1, I), np.float32))
 
 
-def test_initial_states_of_layers() -> None:
-    model = read_model(stack(("LSTM",)))
-    X = rng.uniform(-1, 1, (4, N, I)).astype(np.float32)
-    h, c = rng.uniform(-1, 1, (2, 1, N, H)).astype(np.float32)
-    stream = model.stream(initial={"layer0.initial_h": h, "layer0.initial_c": c})
-    layer: Any = model.layers["layer0"]
-    expected = layer(X, initial_h=h, initial_c=c)[0][:, 0]
-    np.testing.assert_array_equal(stream.push(X)["x1"], expected)
-
-
 def test_chosen_layers() -> None:
     model = read_model(stack(("GRU", "GRU")))
     X = np.ones((2, N, I), np.float32)
@@ -216,17 +206,6 @@ def test_quantized_layers_go_on_push_by_push() -> None:
     assert list(stream.state) == ["it.initial_h", "it.initial_c"]
 
 
-def test_halves_are_rounded_once_a_push() -> None:
-    model = read_model(stack(("LSTM",), dtype=np.float16))
-    X = rng.uniform(-1, 1, (4, 2, N, I)).astype(np.float16)
-    layer: Any = model.layers["layer0"]
-    stream, states = model.stream(), list[Any]()
-    for chunk in X:
-        Y, *states = layer(chunk, None, *states)
-        np.testing.assert_array_equal(stream.push(chunk)["x1"], Y[:, 0])
-    assert {value.dtype.name for value in stream.state.values()} == {"float16"}
-
-
 def test_names_that_the_graph_has_already() -> None:
     proto = stack(("GRU",))
     proto.graph.node.append(helper.make_node("Identity", ["x1"], ["layer0.initial_h"]))
@@ -277,13 +256,6 @@ def test_copies() -> None:
     for copied in (copy.copy, copy.deepcopy):
         branch = copied(stream)
         np.testing.assert_array_equal(branch.push(X[1])["x1"], copy.copy(stream).push(X[1])["x1"])
-
-
-def test_models_share_their_layers_and_plans() -> None:
-    model = read_model(stack(("LSTM",)))
-    one, other = model.stream(), model.stream()
-    assert one._carrier is other._carrier
-    assert one._carrier.model._carried["layer0"].layer.layer is model.layers["layer0"]
 
 
 def test_one_session_runs_all_pushes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,14 +71,6 @@ def test_who_runs_what(name: str) -> None:
     np.testing.assert_allclose(result, expected, rtol=0, atol=2e-3 if inputs.dtype == np.float16 else 1e-6)
 
 
-def test_strings() -> None:
-    names = np.array(["b", "a", "b"], object)
-    encode = node("LabelEncoder", ["s"], ["k"], domain="ai.onnx.ml", keys_strings=["a", "b"], values_floats=[1.0, 2.0])
-    model = read_model(simple_model([encode], {"s": names}, ["k"], domains={"ai.onnx.ml": 2}))
-    assert model.plan.rows() == [(ORT, "LabelEncoder", "")]
-    np.testing.assert_array_equal(model(names)["k"], [2, 1, 2])
-
-
 def test_pickled() -> None:
     """A copy of a plan is printed alike, and so is the plan of a copy of the model."""
     model = read_model(around("Relu", "Neg")[0])
@@ -98,10 +90,3 @@ def test_printed_with_bodies() -> None:
         "pyrnnx        LSTM 'own'",
         "pyrnnx        LSTM 'V'",
     ]
-
-
-def test_a_graph_without_nodes() -> None:
-    model = read_model(simple_model([], {"x": X}, ["x"]))
-    assert str(model.plan) == ""
-    assert repr(model.plan) == "<Plan: nothing to run>"
-    np.testing.assert_array_equal(model(X)["x"], X)

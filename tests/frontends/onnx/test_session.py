@@ -13,12 +13,11 @@ import onnx
 import pytest
 from onnx import helper
 from onnx_models import make_graph, simple_model
-from rows import each_row
 from whole_models import onnxruntime_witness
 
 import pyrnnx
 from pyrnnx import ArgumentError, UnsupportedError
-from pyrnnx.frontends.onnx import Model, read_model
+from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.session import OPTIMIZERS
 from pyrnnx.testing.numbers import Array
 
@@ -147,44 +146,6 @@ def test_other_types_are_optimized() -> None:
     assert {"Concat", "QuantizeLinear"} <= found.contents
 
 
-# Arrays
-
-
-def product(weights: Array, x: Array) -> Model:
-    return read_model(simple_model([node("Gather", ["w", "x"], ["y"])], {"x": x}, ["y"], {"w": weights}))
-
-
-INITIALIZERS: dict[str, Array] = {
-    "float32": rng.standard_normal((60, 40)).astype(np.float32),
-    "float64": rng.standard_normal((60, 40)),
-    "float16": rng.standard_normal((60, 40)).astype(np.float16),
-    "integers": np.arange(2400).reshape(60, 40),
-    "bool": rng.standard_normal((60, 80)) > 0,
-    "small": rng.standard_normal((3, 2)).astype(np.float32),
-    "no elements": np.zeros((3, 0), np.float32),
-}
-
-
-@each_row("name", INITIALIZERS)
-def test_initializers_of_every_type(name: str) -> None:
-    weights, places = INITIALIZERS[name], np.array([2, 1])
-    model = product(weights, places)
-    for _ in range(2):
-        np.testing.assert_array_equal(model(places)["y"], weights[places])
-    np.testing.assert_array_equal(read_model(model.proto)(places)["y"], weights[places])
-
-
-def test_the_arrays_of_a_model_can_be_freed() -> None:
-    """Sessions copy them."""
-    weights, places = INITIALIZERS["float32"], np.array([2, 1])
-    model = product(weights, places)
-    model(places)
-    assert set(model._arrays) == {"w"}
-    model._arrays.clear()
-    rng.standard_normal(100_000)
-    np.testing.assert_array_equal(model(places)["y"], weights[places])
-
-
 # Options
 
 
@@ -229,14 +190,6 @@ def test_options_are_kept_by_streams_and_not_by_copies(tmp_path: Path) -> None:
     parts = [stream.push(FRAMES[k : k + 1])["z"] for k in range(5)]
     np.testing.assert_allclose(np.concatenate(parts), read_model(lstm_model())(FRAMES)["z"], atol=1e-6)
     assert list(tmp_path.glob("profile*"))
-
-
-@pytest.mark.parametrize("level", ["ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_EXTENDED", "ORT_ENABLE_ALL"])
-def test_levels_of_optimization(level: str) -> None:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
-    model = pyrnnx.load(lstm_model(), session_options=options)
-    np.testing.assert_allclose(model(FRAMES)["z"], read_model(lstm_model())(FRAMES)["z"], atol=1e-5)
 
 
 # Errors

@@ -15,7 +15,6 @@ from rows import each_row
 
 from pyrnnx import FormatError, reference
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.onnx.graph.check import is_in_order
 from pyrnnx.frontends.onnx.graph.walk import Graph
 from pyrnnx.frontends.onnx.passes import canonical
 from pyrnnx.testing.numbers import Array
@@ -93,19 +92,6 @@ SAMPLES: tuple[Callable[[], Sample], ...] = (siblings, nested, scans)
 def test_names_that_hide_others(make: Callable[[], Sample]) -> None:
     proto, inputs, layers = make()
     run_both(proto, inputs, {**inputs, "x": X[:2]}, layers=layers or None)
-
-
-@each_row("make", SAMPLES)
-def test_the_model_stays_as_it_is(make: Callable[[], Sample]) -> None:
-    """Only a copy has other names, and nothing is left to be renamed there."""
-    proto, _, _ = make()
-    before = proto.SerializeToString()
-    graph = Graph(proto.graph)
-    assert not is_in_order(graph)
-    model, renamed = canonical(proto, graph, "ONNX model")
-    assert proto.SerializeToString() == before
-    assert is_in_order(renamed)
-    assert canonical(model, renamed, "ONNX model") == (model, renamed)
 
 
 def test_values_that_hide_others() -> None:

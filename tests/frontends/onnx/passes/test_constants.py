@@ -14,7 +14,7 @@ from onnx_models import make_graph, simple_model
 from rows import each_row
 
 from pyrnnx import PyrnnxError, reference
-from pyrnnx.frontends.onnx import NodeLayer, UnboundNode, read_model
+from pyrnnx.frontends.onnx import UnboundNode, read_model
 from pyrnnx.testing.numbers import Array
 
 node = helper.make_node
@@ -118,24 +118,11 @@ def captured(chain: Chain) -> onnx.ModelProto:
     return proto
 
 
-def halves(chain: Chain) -> onnx.ModelProto:
-    """The constants in the body, too."""
-    proto = in_a_body(chain)
-    (then,) = (attribute.g for attribute in proto.graph.node[0].attribute if attribute.name == "then_branch")
-    for tensor in proto.graph.initializer:
-        if tensor.name != "axis":
-            then.initializer.append(tensor)
-    for index in reversed(range(len(proto.graph.initializer))):
-        if proto.graph.initializer[index].name != "axis":
-            del proto.graph.initializer[index]
-    return proto
-
-
 # These differ in where constants come from, not in how they are computed.
 IN_BODIES = ("Transpose", "DequantizeLinear", "a shape", "shared", "a state and lengths")
 
 
-@each_row("place", [in_a_body, captured, halves])
+@each_row("place", [in_a_body, captured])
 def test_layers_in_bodies(place: Callable[[Chain], onnx.ModelProto]) -> None:
     for name in IN_BODIES:
         chain = CHAINS[name]
@@ -143,25 +130,6 @@ def test_layers_in_bodies(place: Callable[[Chain], onnx.ModelProto]) -> None:
         results = run_both(proto, {"x": X, "c": np.array(True)}, {"x": X, "c": np.array(False)}, layers=["gru"])
         plain = read_model(model_of(chain))(X)["y"]
         np.testing.assert_array_equal(results["out"], plain, err_msg=name)
-
-
-def in_a_function(chain: Chain) -> onnx.ModelProto:
-    """Two calls of a function that computes the weights: from its own constants, and from its inputs."""
-    proto = model_of(chain)
-    names = [one.name for one in proto.graph.initializer]
-    imports = [helper.make_opsetid("", 17)]
-    function = helper.make_function("own", "Layer", ["x", *names], ["y"], list(proto.graph.node), imports)
-    nodes = [node("Layer", ["x", *names], [f"y{k}"], domain="own") for k in range(2)]
-    constants = {one.name: numpy_helper.to_array(one) for one in proto.graph.initializer}
-    return simple_model(nodes, {"x": X}, ["y0", "y1"], constants, domains={"own": 1}, functions=[function])
-
-
-@each_row("name", IN_BODIES)
-def test_layers_in_functions(name: str) -> None:
-    results = run_both(in_a_function(CHAINS[name]), {"x": X})
-    np.testing.assert_array_equal(results["y0"], results["y1"])
-    layers = read_model(in_a_function(CHAINS[name])).layers
-    assert [type(layer) for layer in layers.values()] == [NodeLayer, NodeLayer]
 
 
 # Values that are no constants

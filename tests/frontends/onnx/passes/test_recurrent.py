@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_models import GRU, LSTM, branches, case_model, lstm_node, make_graph, simple_model, weights_of
+from onnx_models import LSTM, branches, case_model, lstm_node, make_graph, simple_model, weights_of
 from rows import each_row
 
 from pyrnnx import ArgumentError, Layer, reference
@@ -54,14 +54,6 @@ def test_calls_of_computed_weights_that_do_not_fit(arguments: int, named: dict[s
     with pytest.raises(ArgumentError) as caught:
         layer(*[np.ones((1, 1, 1), np.float32)] * arguments, **named)
     assert words in str(caught.value)
-
-
-def test_unbound_layer_with_hidden_size() -> None:
-    model, _ = case_model(GRU, ())
-    model.graph.node[0].attribute.append(helper.make_attribute("hidden_size", 5))
-    (found,) = read_model(model).layers.values()
-    assert isinstance(found, UnboundNode)
-    assert (found.op is not None and found.op.hidden_size, found.convention.name) == (5, "ONNX, layout 0")
 
 
 def test_layers_in_branches() -> None:
