@@ -220,7 +220,7 @@ class Model(core.Model):
         graph.input.extend(value_info(info) for node in carried.values() for info in node.infos)
         known = {value.name for value in graph.output}
         graph.output.extend(import_onnx().ValueInfoProto(name=name) for name in sorted((states | added) - known))
-        return new_session(result.proto, layered.arrays, self.session_options, layered.contents)
+        return new_session(result.proto, result.arrays, self.session_options, layered.contents)
 
     def _added(self, names: frozenset[str]) -> frozenset[str]:
         """Return the names that are only in the graph with hidden layers.

@@ -104,6 +104,6 @@ def replaced(model: Source, *, portable: bool, threads: int | None = None) -> Fo
     light, arrays = without_large(proto)
     layered = find_layers(light, graph if light is proto else Graph(light.graph), label, arrays)
     result = rewritten(layered, portable=portable, computed=False, threads=threads)
-    complete(result.proto, layered.arrays)
+    complete(result.proto, result.arrays)
     layers = {name: layer for name, layer in layered.layers.items() if isinstance(layer, Layer)}
     return ForSession(result.proto, layers, layered.why_no_layers(), tuple(result.handles), external, layered.contents)

@@ -212,13 +212,15 @@ def needed_names(node: Node | NodeProto) -> set[str]:
     if type(node) is Node:
         return node.needs
     names = set(node.input)
+    names.discard("")
+    if node.domain in DEFAULT_DOMAINS and node.op_type not in _WITH_PARTS:
+        return names
     for _, graph in subgraphs(node):
         inside = {value.name for value in graph.output}
         for inner in graph.node:
             inside |= needed_names(inner)
         names |= inside - local_names(graph)
-    names.discard("")
-    return names
+    return names - {""}
 
 
 def needed_nodes(nodes: Sequence[AnyNode], outputs: Iterable[str]) -> tuple[list[int], set[str]]:

@@ -18,10 +18,10 @@ from pyrnnx.errors import UnsupportedError, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from ..graph.constants import array_of
 from ..graph.places import Place
-from ..graph.walk import Graph, Node, fresh_name, needed_nodes, node_label
+from ..graph.walk import Graph, fresh_name, needed_nodes, node_label
 from ..operators.stream_layer import StreamLayer
+from ..recognise import filler
 from .recurrent import RecurrentModel, Site
 
 if TYPE_CHECKING:
@@ -268,12 +268,6 @@ def _is_zero(graph: Graph, name: str) -> bool:
             left.append(node.input[0])
         elif node.op_type in _ALL:
             left += node.input
-        elif node.op_type != "ConstantOfShape" or _fills(node):
+        elif node.op_type != "ConstantOfShape" or filler(node).any():
             return False
     return True
-
-
-def _fills(node: Node) -> bool:
-    """Return whether a ConstantOfShape is not zero."""
-    values = (attribute.t for attribute in node.attribute if attribute.name == "value")
-    return any(array_of(value, node_label(node)).any() for value in values)

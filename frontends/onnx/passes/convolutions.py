@@ -22,7 +22,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.layers import custom_operators
 
-from ..graph.constants import PLAIN, array_of, named, set_constants, shape_of
+from ..graph.constants import PLAIN, array_of, set_constants, shape_of
 from ..graph.walk import Graph, first_output, node_label
 from ..messages import copied
 from ..onnx_package import import_onnx
@@ -64,8 +64,10 @@ class _Window:
         return self == _Window(1, 1, 1, 0, 0)
 
 
-def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> bool:
-    """Replace the convolutions of a model in place; it still has their weights. Return whether there are any.
+def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    """Replace the convolutions of a model in place, and return the values of its new initializers, which it lacks.
+
+    The weights of the convolutions stay.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> bool:
     """
     graph = proto.graph
     if not any(node.op_type == "Conv" for node in graph.node):
-        return False
+        return {}
     inputs = {value.name for value in graph.input}
     tensors: dict[str, Tensor] = {
         tensor.name: arrays.get(tensor.name, tensor)
@@ -84,13 +86,13 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> bool:
     }
     windows = {first_output(node): window for node in graph.node if (window := _window(node, tensors)) is not None}
     if not windows:
-        return False
+        return {}
     tensors |= _computed(proto, arrays, tensors)
     lengths = _lengths(graph, tensors, windows)
     chosen = {name: window for name, window in windows.items() if 0 < lengths.get(name, 0) <= _MOST_WINDOWS}
     if not chosen:
-        return False
-    nodes = list[Any]()
+        return {}
+    nodes, matrices = list[Any](), dict[str, AnyArray]()
     for node in graph.node:
         window = chosen.get(first_output(node))
         if window is None:
@@ -99,12 +101,14 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> bool:
         prefix = f"pyrnnx/{node.output[0]}"
         nodes += _product(node, window, prefix)
         matrix = array_of(tensors[node.input[1]], node_label(node)).transpose(2, 1, 0)
-        graph.initializer.append(named(matrix.reshape(-1, matrix.shape[2]), f"{prefix}/W"))
+        matrices[f"{prefix}/W"] = np.reshape(matrix, (-1, matrix.shape[2]))
     del graph.node[:]
     graph.node.extend(nodes)
+    for name, matrix in matrices.items():
+        graph.initializer.add(name=name, data_type=import_onnx().TensorProto.FLOAT, dims=matrix.shape)
     if all(entry.domain != custom_operators.DOMAIN for entry in proto.opset_import):
         proto.opset_import.add(domain=custom_operators.DOMAIN, version=1)
-    return True
+    return matrices
 
 
 def _window(node: Any, tensors: Tensors) -> _Window | None:

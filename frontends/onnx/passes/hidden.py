@@ -5,25 +5,26 @@ ONNX Runtime simplifies the graph first, so that weights are initializers and eq
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx._internal.dtypes import AnyArray
+import numpy as np
+
 from pyrnnx.errors import PyrnnxError
 
+from ..graph.constants import set_constants, shape_of
 from ..graph.large import completed
-from ..graph.walk import all_nodes, needed_names, subgraphs
+from ..graph.walk import Graph, Node, all_graphs, all_nodes, subgraphs
 from ..messages import copied
 from ..onnx_package import import_onnx
-from ..recognise import ACTIVATIONS, LIMITS, PRODUCTS, recognise, remove_invariants
+from ..recognise import ACTIVATIONS, LIMITS, PRODUCTS, filler, recognise, remove_invariants
 from ..session import disabled_optimizers, onnxruntime
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+    from onnx import GraphProto, ModelProto, ValueInfoProto
 
 _LOOPS = ("Loop", "Scan")
 _MOST_BYTES = 2**30  # of a model; ONNX Runtime writes at most twice as many
@@ -43,7 +44,6 @@ _ONE_STEP = (
 )
 # Errors of an invalid graph, or of sizes that no array has.
 _INVALID = (ArithmeticError, AttributeError, LookupError, MemoryError, PyrnnxError, RuntimeError, TypeError, ValueError)
-NO_ARRAYS: Mapping[str, AnyArray] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Hidden:
     reasons: tuple[str, ...] = ()
 
 
-def hidden_layers(model: ModelProto, label: str, arrays: Mapping[str, AnyArray] = NO_ARRAYS) -> Hidden:
+def hidden_layers(model: ModelProto, label: str, graph: Graph | None = None) -> Hidden:
     """Return a model with recurrent nodes in place of its hidden layers.
 
     Parameters
@@ -74,17 +74,18 @@ def hidden_layers(model: ModelProto, label: str, arrays: Mapping[str, AnyArray] 
         A model with unique names of values, without functions that contain steps. It is not changed.
     label : str
         How errors name the model.
-    arrays : mapping
-        Values of initializers that `model` lacks, by name.
+    graph : Graph, optional
+        Its graph, with its constants.
     """
     try:
-        if not may_have_layers(model.graph, arrays):
-            return Hidden(model, reasons=_why_one_step(model.graph))
-        if any(tensor.data_location for tensor in model.graph.initializer):
+        graph = set_constants(Graph(model.graph), label) if graph is None else graph
+        if not may_have_layers(graph):
+            return Hidden(model, reasons=_why_one_step(graph))
+        if any(tensor.data_location for tensor in graph.initializer):
             return Hidden(model, reasons=("the model has data in other files, where hidden layers are not looked for",))
-        if model.ByteSize() + sum(array.nbytes for array in arrays.values()) > _MOST_BYTES:
+        if model.ByteSize() + sum(array.nbytes for array in graph.arrays.values()) > _MOST_BYTES:
             return Hidden(model, reasons=("the model is too large to be simplified",))
-        simplified = _simplified(completed(model, arrays))
+        simplified = _simplified(completed(model, graph.arrays))
         if simplified is None:
             return Hidden(model, reasons=("ONNX Runtime cannot simplify the model",))
         origins, reasons = recognise(simplified, label)
@@ -93,85 +94,62 @@ def hidden_layers(model: ModelProto, label: str, arrays: Mapping[str, AnyArray] 
     return Hidden(simplified, origins, reasons) if origins else Hidden(model, reasons=reasons)
 
 
-def may_have_layers(graph: GraphProto, arrays: Mapping[str, AnyArray] = NO_ARRAYS) -> bool:
+def may_have_layers(graph: Graph) -> bool:
     """Return whether a graph or a body can have steps: activations, and products in a loop or of a common factor."""
-    nodes = [*all_nodes(graph.node)]
-    if not _has_cell(nodes):
+    if not _has_cell(graph):
         return False
-    if any(node.op_type in _LOOPS and _has_cell(all_nodes(body.node)) for node in nodes for _, body in subgraphs(node)):
-        return True
-    graphs = [graph, *(body for node in nodes for _, body in subgraphs(node))]
-    tensors = {tensor.name: tensor for inner in graphs for tensor in inner.initializer}
-    return any(_repeats_factor(inner, tensors, arrays) for inner in graphs)
+    bodies = (body for node in graph.every if node.op_type in _LOOPS for _, body in node.bodies)
+    return any(map(_has_cell, bodies)) or any(map(_repeats_factor, all_graphs(graph)))
 
 
-def _has_cell(nodes: Iterable[NodeProto]) -> bool:
-    operators = {node.op_type for node in nodes}
+def _has_cell(graph: Graph) -> bool:
+    operators = {operator for _, operator in graph.kinds}
     return not operators.isdisjoint({*ACTIVATIONS, *LIMITS}) and not operators.isdisjoint(PRODUCTS)
 
 
-def _repeats_factor(graph: GraphProto, tensors: Mapping[str, TensorProto], arrays: Mapping[str, AnyArray]) -> bool:
+def _repeats_factor(graph: Graph) -> bool:
     """Return whether a product depends on another one with the same matrix."""
     producers = {name: node for node in graph.node for name in node.output if name}
     bits: dict[tuple[Any, ...], int] = {}  # of the matrices
     reached: dict[str, int] = {}  # bits of the matrices that a value depends on
     for node in graph.node:
         mask = 0
-        for name in needed_names(node):
-            mask |= reached.get(name, 0)
-        matrix = _matrix(node, producers, tensors, arrays)
+        for name in node.needs & reached.keys() if reached else ():
+            mask |= reached[name]
+        matrix = _matrix(node, producers, graph) if node.op_type in PRODUCTS else None
         if matrix is not None:
             bit = bits.setdefault(matrix, 1 << len(bits))
             if mask & bit:
                 return True
             mask |= bit
         if mask:
-            reached.update((name, mask) for name in node.output)
+            reached.update(dict.fromkeys(node.output, mask))
     return False
 
 
-def _matrix(
-    node: NodeProto,
-    producers: Mapping[str, NodeProto],
-    tensors: Mapping[str, TensorProto],
-    arrays: Mapping[str, AnyArray],
-) -> tuple[Any, ...] | None:
+def _matrix(node: Node, producers: Mapping[str, Node], graph: Graph) -> tuple[Any, ...] | None:
     """Return a key of the constant matrix from which the right factor of a product is computed; None if unknown."""
-    if node.op_type not in PRODUCTS or len(node.input) < 2:
-        return None
-    name = node.input[1]
-    while name in producers and len(producers[name].input):
+    name = node.input[1] if len(node.input) > 1 else ""
+    while name in producers and producers[name].input:
         name = producers[name].input[0]
-    if name in arrays:
-        return (arrays[name].shape, arrays[name][:1].tobytes()) if arrays[name].ndim > 1 else None
-    tensor = tensors.get(name)
-    if name in producers and producers[name].op_type == "Constant":
-        tensor = producers[name].attribute[0].t
-    return None if tensor is None or len(tensor.dims) < 2 else _likeness(tensor)
+    tensor = graph.constants.tensor(name)
+    if tensor is None or len(shape_of(tensor)) < 2:
+        return None
+    if isinstance(tensor, np.ndarray):
+        return tensor.shape, tensor[:1].tobytes()
+    return shape_of(tensor), tensor.raw_data[:64], tuple(tensor.float_data[:16])
 
 
-def _likeness(tensor: TensorProto) -> tuple[Any, ...]:
-    """Return a key that equal tensors share."""
-    return tuple(tensor.dims), tensor.raw_data[:64], tuple(tensor.float_data[:16])
-
-
-def _why_one_step(graph: GraphProto) -> tuple[str, ...]:
+def _why_one_step(graph: Graph) -> tuple[str, ...]:
     """Return a reason if a product multiplies a state of zeros in a graph without other steps; else ()."""
     producers = {name: node for node in graph.node for name in node.output if name}
     for product in (node for node in graph.node if node.op_type in PRODUCTS and node.input):
         node = producers.get(product.input[0])
         while node is not None and node.op_type in ("Cast", "Identity"):
             node = producers.get(node.input[0]) if node.input else None
-        if node is not None and node.op_type == "ConstantOfShape" and not any(_filler(node)):
+        if node is not None and node.op_type == "ConstantOfShape" and not filler(node).any():
             return (_ONE_STEP,)
     return ()
-
-
-def _filler(node: NodeProto) -> Iterable[Any]:
-    """Return the element of a ConstantOfShape."""
-    values = [attribute.t for attribute in node.attribute if attribute.name == "value"]
-    elements: Iterable[Any] = import_onnx().numpy_helper.to_array(values[0]).reshape(-1) if values else [0]
-    return elements
 
 
 def _simplified(model: ModelProto) -> ModelProto | None:

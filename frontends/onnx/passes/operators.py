@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import UnsupportedError
 from pyrnnx.layers import custom_operators
 from pyrnnx.layers.custom_operators import DOMAIN, PYTHON, RECURRENT, Handle
@@ -48,6 +49,8 @@ class Rewritten:
     Attributes
     ----------
     proto : onnx.ModelProto
+    arrays : mapping
+        Values of initializers that the model lacks, by name.
     handles : list of Handle
         They must live until sessions of the model are created; empty if the nodes are portable.
     rows : list of (str, str)
@@ -55,6 +58,7 @@ class Rewritten:
     """
 
     proto: ModelProto
+    arrays: Mapping[str, AnyArray]
     handles: list[Handle] = field(default_factory=list)
     rows: list[tuple[str, str]] = field(default_factory=list)
 
@@ -87,7 +91,7 @@ def replace_recurrent(
     UnsupportedError
         The weights of a layer with carried states are inputs.
     """
-    result = Rewritten(copied(model.proto))
+    result = Rewritten(copied(model.proto), model.arrays)
     names = {site.place: name for name, site in model.sites.items()}
     added: dict[tuple[int, int], str] = {}
     for place, graph, node in protos(model.graph, result.proto.graph) if names else ():

@@ -67,15 +67,19 @@ def find_layers(
     reasons: tuple[str, ...] = ()
     if any(has_recurrent(function.node) for function in proto.functions):
         reasons = ("functions with recurrent nodes have another opset than the graph, or attributes with defaults",)
-    if not others:
-        hidden = hidden_layers(proto, label, arrays)
-        origins, reasons = hidden.origins, (*reasons, *hidden.reasons)
-        if origins:
-            proto, arrays = without_large(hidden.model)
     if proto is not source:
         graph = Graph(proto.graph)
     graph.arrays = arrays
-    return find_recurrent(proto, set_constants(graph, label), opsets_of(proto, label), others, origins, reasons)
+    set_constants(graph, label)
+    if not others:
+        hidden = hidden_layers(proto, label, graph)
+        origins, reasons = hidden.origins, (*reasons, *hidden.reasons)
+        if origins:
+            proto, arrays = without_large(hidden.model)
+            graph = Graph(proto.graph)
+            graph.arrays = arrays
+            set_constants(graph, label)
+    return find_recurrent(proto, graph, opsets_of(proto, label), others, origins, reasons)
 
 
 def without_layers(proto: ModelProto, arrays: Mapping[str, AnyArray], why: str) -> RecurrentModel:
@@ -95,10 +99,12 @@ def rewritten(
 ) -> Rewritten:
     """Return a new model for an ONNX Runtime session with pyrnnx's operators; as `replace_recurrent`."""
     if not model.opsets:  # ONNX Runtime alone can read it
-        return Rewritten(copied(model.proto))
+        return Rewritten(copied(model.proto), model.arrays)
     result = replace_recurrent(model, carried=carried, portable=portable, computed=computed, threads=threads)
-    if multiply_windows(result.proto, model.arrays) or result.rows:
+    matrices = multiply_windows(result.proto, model.arrays)
+    if matrices or result.rows:
         prune(result.proto.graph)
+    result.arrays = {**model.arrays, **matrices}
     result.proto = converted(result.proto, model.opsets)
     return result
 

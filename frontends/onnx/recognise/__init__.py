@@ -13,6 +13,6 @@ recognise         the search
 from .loops import remove_invariants
 from .recognise import recognise
 from .unrolled import PRODUCTS
-from .values import ACTIVATIONS, LIMITS
+from .values import ACTIVATIONS, LIMITS, filler
 
-__all__ = ["ACTIVATIONS", "LIMITS", "PRODUCTS", "recognise", "remove_invariants"]
+__all__ = ["ACTIVATIONS", "LIMITS", "PRODUCTS", "filler", "recognise", "remove_invariants"]

@@ -12,6 +12,8 @@ from exporter_graphs import jax, tf2onnx
 from hidden_layers import loop, scan, unrolled
 from rows import each_row
 
+from pyrnnx.frontends.onnx.graph.constants import set_constants
+from pyrnnx.frontends.onnx.graph.walk import Graph
 from pyrnnx.frontends.onnx.passes import hidden
 from pyrnnx.frontends.onnx.passes.hidden import hidden_layers
 
@@ -87,7 +89,9 @@ def test_values_that_the_model_lacks() -> None:
     arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     for tensor in model.graph.initializer:
         tensor.ClearField("raw_data")
-    result = hidden_layers(model, "model", arrays)
+    graph = Graph(model.graph)
+    graph.arrays = arrays
+    result = hidden_layers(model, "model", set_constants(graph, "model"))
     assert len(result.origins) == 1
     for a, b in zip(result.model.graph.initializer, whole.graph.initializer, strict=True):
         assert np.array_equal(onnx.numpy_helper.to_array(a), onnx.numpy_helper.to_array(b))
