@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutation.fault import Fault
 
-_ERRORS = "tests/frontends/onnx/test_functions_errors.py tests/layers/test_calls.py"
+_ERRORS = "tests/frontends/onnx/operators/test_functions_errors.py tests/layers/test_calls.py"
 _IR = "tests/frontends/openvino/test_functions.py tests/frontends/openvino/test_layers_calls.py"
 
 FAULTS = (
@@ -41,14 +41,14 @@ FAULTS = (
         "pyrnnx/operator/check.py",
         "        if argument in values:\n",
         "        if argument in values and name in values:\n",
-        "tests/layers/test_calls.py tests/frontends/onnx/test_layers_arguments.py",
+        "tests/layers/test_calls.py tests/frontends/onnx/operators/test_layers_arguments.py",
     ),
     Fault(
         "alpha and beta are swapped",
         "pyrnnx/layers/prepare.py",
         "activation.alpha or 0.0, activation.beta or 0.0",
         "activation.beta or 0.0, activation.alpha or 0.0",
-        "tests/frontends/onnx/test_functions.py",
+        "tests/frontends/onnx/operators/test_functions.py",
     ),
     Fault(
         "input_forget couples f in every convention",
@@ -146,13 +146,13 @@ FAULTS = (
         "pyrnnx/models/stream.py",
         "values = {name: results[output].copy() for output, name in self._copied}",
         "values = {name: results[output] for output, name in self._copied}",
-        "tests/models/test_stream.py tests/frontends/onnx/test_model_stream.py",
+        "tests/models/test_stream.py tests/frontends/onnx/streams/test_model_stream.py",
     ),
     Fault(
         "missing states are not reset",
         "pyrnnx/models/stream.py",
         "        self._check_names(checked)\n        self._values = {**self._first, **checked}",
         "        self._check_names(checked)\n        self._values = {**self._values, **checked}",
-        "tests/models/test_stream.py tests/frontends/onnx/test_model_stream_states.py",
+        "tests/models/test_stream.py tests/frontends/onnx/streams/test_model_stream_states.py",
     ),
 )

@@ -6,7 +6,7 @@ from mutation.fault import Fault
 
 _SIMD = "pyrnnx/_kernels/simd"
 _LAYERS = "tests/kernels/test_packed_layer.py tests/kernels/test_steps.py tests/layers/test_layer.py"
-_CASES = "tests/frontends/onnx/test_functions.py"
+_CASES = "tests/frontends/onnx/operators/test_functions.py"
 _MATRICES = "tests/kernels/test_matrices.py"
 
 FAULTS = (
@@ -141,14 +141,14 @@ FAULTS = (
         f"{_SIMD}/codes.h",
         "(int)rintf(zero < 255 ? zero : 255)",
         "(int)(zero < 255 ? zero : 255)",
-        "tests/kernels/test_codes.py tests/frontends/onnx/test_quantized.py",
+        "tests/kernels/test_codes.py tests/frontends/onnx/operators/test_quantized.py",
     ),
     Fault(
         "the total of a gate row includes its zero point",
         f"{_SIMD}/code_panels.h",
         "total[lane] += code - zero_point[lane];",
         "total[lane] += code;",
-        "tests/kernels/test_codes.py tests/frontends/onnx/test_quantized.py",
+        "tests/kernels/test_codes.py tests/frontends/onnx/operators/test_quantized.py",
     ),
     Fault(
         "matrices skip a product of parts",
@@ -176,7 +176,7 @@ FAULTS = (
         "pyrnnx/_kernels/timeloop.pyx",
         "if length_at(b, place) == 0 and not call.keeps_states:",
         "if length_at(b, place) == 0:",
-        "tests/frontends/onnx/test_model_stream.py tests/frontends/onnx/test_model_stream_states.py "
+        "tests/frontends/onnx/streams/test_model_stream.py tests/frontends/onnx/streams/test_model_stream_states.py "
         "tests/custom_operators/test_recurrent.py tests/custom_operators/test_python.py",
     ),
     Fault(
@@ -219,7 +219,7 @@ FAULTS = (
         "pyrnnx/_kernels/calls.pyx",
         "if not 0 <= lengths[k] <= call.seq_length:",
         "if lengths[k] > call.seq_length:",
-        "tests/layers/test_calls.py tests/frontends/onnx/test_functions_errors.py",
+        "tests/layers/test_calls.py tests/frontends/onnx/operators/test_functions_errors.py",
     ),
     Fault(
         "a push writes Y over an X that it reads",

@@ -83,14 +83,14 @@ FAULTS = (
         "frontends/onnx/graph/walk.py",
         "        names |= inside - local_names(graph)",
         "        names |= set()",
-        f"{_PASSES} {_ONNX}/test_model_stream.py",
+        f"{_PASSES} {_ONNX}/streams/test_model_stream.py",
     ),
     Fault(
         "a stream ignores weights that a push passes",
         "frontends/onnx/passes/operators.py",
         "if isinstance(site.layer, UnboundNode):",
         "if False:",
-        f"{_ONNX}/test_model_stream_errors.py",
+        f"{_ONNX}/streams/test_model_stream_errors.py",
     ),
     Fault(
         "nodes of old opsets keep their broadcasting",
@@ -111,13 +111,13 @@ FAULTS = (
         "frontends/onnx/passes/carried.py",
         "if layer.op.direction.reversed != (False,):",
         "if len(layer.op.direction.reversed) > 1:",
-        f"{_ONNX}/test_model_stream_errors.py",
+        f"{_ONNX}/streams/test_model_stream_errors.py",
     ),
     Fault(
         "a nonzero initial state becomes zero",
         "frontends/onnx/passes/carried.py",
         "            if value.any():\n                return False\n",
         "",
-        f"{_ONNX}/test_model_stream_errors.py",
+        f"{_ONNX}/streams/test_model_stream_errors.py",
     ),
 )

@@ -16,7 +16,7 @@ from pyrnnx import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.testing.cases import Case, make_arrays
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[4] / "examples"
 
 
 def in_a_body() -> onnx.ModelProto:
