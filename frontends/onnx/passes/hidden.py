@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError
 
 from ..graph.constants import set_constants, shape_of
-from ..graph.large import completed
+from ..graph.large import complete
 from ..graph.walk import Graph, Node, all_graphs, all_nodes, subgraphs
 from ..messages import copied
 from ..onnx_package import import_onnx
@@ -85,7 +86,7 @@ def hidden_layers(model: ModelProto, label: str, graph: Graph | None = None) -> 
             return Hidden(model, reasons=("the model has data in other files, where hidden layers are not looked for",))
         if model.ByteSize() + sum(array.nbytes for array in graph.arrays.values()) > _MOST_BYTES:
             return Hidden(model, reasons=("the model is too large to be simplified",))
-        simplified = _simplified(completed(model, graph.arrays))
+        simplified = _simplified(model, graph.arrays)
         if simplified is None:
             return Hidden(model, reasons=("ONNX Runtime cannot simplify the model",))
         origins, reasons = recognise(simplified, label)
@@ -152,10 +153,10 @@ def _why_one_step(graph: Graph) -> tuple[str, ...]:
     return ()
 
 
-def _simplified(model: ModelProto) -> ModelProto | None:
+def _simplified(model: ModelProto, arrays: Mapping[str, AnyArray]) -> ModelProto | None:
     """Return the model that ONNX Runtime writes after its basic optimizations; None if it rejects the model.
 
-    Types are declared of inputs and outputs alone.
+    Types are declared of inputs and outputs alone. `arrays` are values of initializers that the model lacks.
     """
     model = copied(model)
     declared = copied(model.graph)
@@ -165,7 +166,7 @@ def _simplified(model: ModelProto) -> ModelProto | None:
         value.ClearField("type")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
-        if not _write_simplified(model, path):
+        if not _write_simplified(complete(model, arrays), path):
             return None
         result: ModelProto = import_onnx().load(path)
     _declare_bodies(result.graph, {value.name: value for value in _body_outputs(declared)})
