@@ -43,7 +43,7 @@ class Ref:
         return replace(self, start=self.start + start, stop=self.start + stop)
 
     def viewed(self, *views: View) -> Ref:
-        return replace(self, views=compose(self.views, views))
+        return replace(self, views=compose(self.views, views)) if views else self
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,8 @@ class Form:
 
     def viewed(self, *views: View) -> Form | None:
         """Return the form of views of the leading axes; None if an axis is not there."""
+        if not views:
+            return self
         shape: Shape | None = self.shape
         for view in views:
             shape = None if shape is None else pushed(view, shape)

@@ -81,6 +81,11 @@ class Values:
         finally:
             self._depth -= 1
 
+    def forget(self, name: str) -> None:
+        """Forget the form of a value whose shape was unknown."""
+        self._forms.pop(name, None)
+        self._refs.pop(name, None)
+
     def at(self, ref: Ref) -> Form | None:
         """Return the form of a value's columns and views, although the value may be a stop."""
         form = self.expanded(ref.name)
@@ -302,13 +307,17 @@ class Values:
 
 def with_shapes(scope: Scope, stops: Collection[str], ordered: Iterable[str]) -> Values:
     """Return values with these stops, whose shapes are computed in an order in which each needs earlier ones only."""
+    values = Values(scope, stops)
     for name in ordered:
         shape = scope.shape(name)
         if shape and all(isinstance(size, int) for size in shape):
             scope.known[name] = shape
-        form = None if name in scope.known else Values(scope, stops).expanded(name)
+        form = None if name in scope.known else values.expanded(name)
         if form is not None and None not in form.shape:
             scope.known[name] = form.shape
+            values.forget(name)
+        elif name not in scope.known:  # what was computed from it may have another form once it is known
+            values = Values(scope, stops)
     return Values(scope, stops)
 
 
