@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,11 +11,12 @@ from pyrnnx._internal.files import is_path, read_regular
 from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, printable, shortened
 
 from .external import load_external
+from .graph.walk import Graph, all_graphs
 from .messages import copy_fields, tensors
 from .onnx_package import import_onnx
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import ModelProto, TensorProto
 
     Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
@@ -91,9 +92,12 @@ def load_needed(model: ModelProto, source: Source, names: Collection[str]) -> No
     load_external(import_onnx(), source_label(source), needed, source_folder(source))
 
 
-def has_external(model: ModelProto) -> bool:
-    """Return whether a model has external data."""
-    return any(tensor.data_location == tensor.EXTERNAL for tensor in tensors(model))
+def tensors_of(model: ModelProto, graph: Graph) -> Iterator[TensorProto]:
+    """Yield the tensors of a model, whose graph was read already, and of its functions."""
+    for inner in all_graphs(graph):
+        yield from inner.tensors
+    for function in model.functions:
+        yield from tensors(function)
 
 
 def external_files(path: Path) -> list[Path]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -24,13 +23,12 @@ from pyrnnx.models.stream import Carrier
 from pyrnnx.operator.tensor_info import TensorInfo
 
 from .external import load_external
-from .file import load_proto, serialized, source_folder, source_label
+from .file import load_proto, serialized, source_folder, source_label, tensors_of
 from .graph.constants import array_of
 from .graph.large import completed, without_large
 from .graph.value_info import tensor_info, value_info
-from .graph.walk import Graph, all_graphs
+from .graph.walk import Graph
 from .messages import copied
-from .messages import tensors as all_tensors
 from .onnx_package import import_onnx
 from .operators.layers import NodeLayer, UnboundNode
 from .passes import (
@@ -102,8 +100,7 @@ class Model(core.Model):
             check_options(label, session_options)
         self.label, self._others, self.session_options = label, others, session_options
         graph = Graph(proto.graph)
-        inner = (tensor for inner in all_graphs(graph) for tensor in inner.tensors)
-        load_external(import_onnx(), label, chain(inner, *map(all_tensors, proto.functions)), folder)
+        load_external(import_onnx(), label, tensors_of(proto, graph), folder)
         self._proto, large = without_large(proto)
         self._arrays = {**arrays, **large}
         if self._proto is not proto:

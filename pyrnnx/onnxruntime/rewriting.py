@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import FormatError
-from pyrnnx.frontends.onnx.file import has_external, load_needed, load_proto, source_label
+from pyrnnx.frontends.onnx.file import load_needed, load_proto, source_label, tensors_of
 from pyrnnx.frontends.onnx.graph.large import complete, without_large
 from pyrnnx.frontends.onnx.graph.walk import Graph
 from pyrnnx.frontends.onnx.passes import canonical, find_layers, recurrent_inputs, rewritten
@@ -98,7 +98,7 @@ def replaced(model: Source, *, portable: bool, threads: int | None = None) -> Fo
         if portable:
             raise
         return ForSession(proto, why_none=str(error))
-    external = not portable and has_external(proto)
+    external = not portable and any(tensor.data_location == tensor.EXTERNAL for tensor in tensors_of(proto, graph))
     if external:
         load_needed(proto, model, recurrent_inputs(proto))
     light, arrays = without_large(proto)
