@@ -36,7 +36,6 @@ def codes(array: Array, zero: int = 0, dtype: Any = np.int8) -> Array:
 # Nodes that compute W, R or B, and their constants.
 CHAINS: dict[str, Chain] = {
     "Transpose": ([node("Transpose", ["Wt"], ["W"], perm=[0, 2, 1])], {"Wt": W.swapaxes(1, 2).copy()}),
-    "Concat": ([node("Concat", ["W0", "W1"], ["W"], axis=1)], {"W0": W[:, :5], "W1": W[:, 5:]}),
     "Cast": ([node("Cast", ["W16"], ["W"], to=TensorProto.FLOAT)], {"W16": W.astype(np.float16)}),
     "Cast of bfloat16": (
         [
@@ -62,12 +61,10 @@ CHAINS: dict[str, Chain] = {
         {"last": np.array(2), "sizes": np.array([1, 6 * H])},
     ),
     "a Constant": ([node("Constant", [], ["W"], value=numpy_helper.from_array(W))], {}),
-    "an Identity": ([node("Identity", ["W0"], ["W"])], {"W0": W}),
     "ten steps": (
         [node("Identity" if k % 2 else "Neg", [f"W{k}"], [f"W{k + 1}" if k < 9 else "W"]) for k in range(10)],
         {"W0": W},
     ),
-    "no order": ([node("Neg", ["W1"], ["W"]), node("Neg", ["W0"], ["W1"])], {"W0": W}),
     "shared": (
         [node("Split", ["both", "parts"], ["W", "R"], axis=2)],
         {"both": np.concatenate([W, R], axis=2), "parts": np.array([I, H])},

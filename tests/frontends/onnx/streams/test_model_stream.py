@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 import tracemalloc
 from collections.abc import Sequence
@@ -247,15 +246,6 @@ def test_memory_stays() -> None:
         assert tracemalloc.get_traced_memory()[0] - before < 20_000
     finally:
         tracemalloc.stop()
-
-
-def test_copies() -> None:
-    stream = read_model(stack(("LSTM",))).stream()
-    X = rng.uniform(-1, 1, (2, 2, N, I)).astype(np.float32)
-    stream.push(X[0])
-    for copied in (copy.copy, copy.deepcopy):
-        branch = copied(stream)
-        np.testing.assert_array_equal(branch.push(X[1])["x1"], copy.copy(stream).push(X[1])["x1"])
 
 
 def test_one_session_runs_all_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
