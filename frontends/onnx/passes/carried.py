@@ -202,7 +202,7 @@ class _Found:
         """Return the initial value of a state; None means zeros."""
         if source is None or _is_zero(self.graph, source):
             return None
-        value = self.graph.constants.value(source)
+        value: AnyArray | None = self.graph.constants.value(source)
         if value is None:
             raise UnsupportedError(
                 f"{label}: {argument} ({shown(source)}) is computed in every call; expected zeros, a constant, or an "

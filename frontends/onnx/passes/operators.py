@@ -200,7 +200,7 @@ def _function(
         call = layer.run if isinstance(layer, StreamLayer) else layer
 
         def compute(values: Mapping[str, Any]) -> Sequence[Any]:
-            return call(*map(values.get, names))  # type: ignore[no-any-return]
+            return call(*map(values.get, names))
 
     else:
         row, maker, opset = OPERATORS[node.op_type], MAKERS[node.op_type], model.opsets.get(node.domain, 1)

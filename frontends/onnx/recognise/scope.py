@@ -95,7 +95,8 @@ class Scope:
 
     def array(self, name: str) -> AnyArray | None:
         """Return a constant; None for other values."""
-        return self.graph.constants.value(name)
+        array: AnyArray | None = self.graph.constants.value(name)
+        return array
 
     def numbers(self, name: str) -> tuple[Dim, ...] | None:
         """Return the elements of a constant integer scalar or vector; None for other values."""
