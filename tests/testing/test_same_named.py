@@ -55,7 +55,7 @@ every row had all time steps, whatever sequence_lens says [arguments.py]
     return array.astype(np.int64) => return np.full(N, T)
     rnn-reverse gru lstm-both
 linear_before_reset were 0 [onnx_operators.py]
-    linear_before_reset=bool(linear_before_reset) => linear_before_reset=False
+    linear_before_reset=bool(a.linear_before_reset) => linear_before_reset=False
     gru-linear
 the gates of W, R and B were in the order i, f, o, c [onnx_operators.py]
     "LSTM": "iofc" => "LSTM": "ifoc"
@@ -153,10 +153,10 @@ activation g were Tanh [cells.py]
     ct = g(c_in) => ct = np.tanh(c_in)
     lstm-alpha
 input_forget were 0 [onnx_operators.py]
-    coupled_gate=coupled_gate if input_forget else "" => coupled_gate=""
+    coupled_gate=a.coupled_gate if a.input_forget else "" => coupled_gate=""
     lstm-coupled
 input_forget meant i = 1 - f [onnx_operators.py]
-    coupled_gate=coupled_gate if input_forget else "" => coupled_gate="i" if input_forget else ""
+    coupled_gate=a.coupled_gate if a.input_forget else "" => coupled_gate="i" if a.input_forget else ""
     lstm-coupled
 R were transposed, gate by gate [onnx_operators.py]
     R=split(R[d], order) => R={gate: block.T for gate, block in split(R[d], order).items()}

@@ -229,7 +229,7 @@ def check_model(
     with tempfile.TemporaryDirectory(prefix="pyrnnx-") as folder:
         reasons: list[str] = []
         is_layer = not isinstance(model, Model)
-        if is_layer:  # it becomes a model, which runs with fixed shapes
+        if not isinstance(model, Model):  # it becomes a model, which runs with fixed shapes
             if dims:
                 raise ArgumentError(f"check: dims is set for {model.label}, a single layer; expected a whole model")
             run, path = single_run(model, inputs, seed), Path(folder, "layer.xml")
@@ -249,7 +249,7 @@ def check_model(
         for runtime in runtimes:
             progress(f"{runtime.name}: {name}")
             cases = [(ModelCase(name, path.absolute(), shapes if is_layer else None), call.inputs) for call in calls]
-            executions = run_models(runtime, [*cases, *((one.case, one.inputs) for one in alone.values())], timeout)
+            executions = run_models(runtime, [*cases, *((single.case, single.inputs) for single in alone.values())], timeout)
             ran[runtime.name] = executions[: len(calls)], dict(zip(alone, executions[len(calls) :], strict=True))
     layers = tuple(_layer_check(run, place, alone, ran, rule) for place, run in enumerate(runs))
     checks = []
