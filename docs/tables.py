@@ -18,9 +18,9 @@ from pyrnnx.errors import printable
 from pyrnnx.frontends.onnx import SCHEMAS, Schema
 from pyrnnx.frontends.openvino import OPERATIONS
 from pyrnnx.frontends.openvino.translation import operations as _read  # noqa: F401  # fills the table
-from pyrnnx.frontends.openvino.translation.registry import TRANSLATORS
+from pyrnnx.frontends.openvino.translation.context import TRANSLATORS
 from pyrnnx.frontends.openvino.writing import operations as _written  # noqa: F401
-from pyrnnx.frontends.openvino.writing.registry import WRITERS
+from pyrnnx.frontends.openvino.writing.context import WRITERS
 from pyrnnx.testing.cases import FEATURES
 
 Row = Mapping[str, str]

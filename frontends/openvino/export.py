@@ -38,7 +38,8 @@ def to_onnx(model: Any) -> ModelProto:
     ------
     PyrnnxError
         The argument has another type or lacks weights, `read_model` rejects the file, an operation or option is not
-        translated (the message names the layer), constants exceed 2 GB, or the onnx package is missing.
+        translated (the message names the layer), weights of a recurrent layer depend on inputs, constants exceed 2 GB,
+        or the onnx package is missing.
     """
     if isinstance(model, IRLayer):
         raise ArgumentError(

@@ -75,16 +75,7 @@ def rnn_sequence(
     PyrnnxError
         The specification does not allow an array or attribute.
     """
-    Y, Ho = _run(
-        "RNNSequence",
-        (X, H, sequence_lengths, W, R, B),
-        hidden_size,
-        direction=direction,
-        activations=activations,
-        activations_alpha=activations_alpha,
-        activations_beta=activations_beta,
-        clip=clip,
-    )
+    Y, Ho = _run("RNNSequence", locals())
     return Y, Ho
 
 
@@ -118,17 +109,7 @@ def gru_sequence(
     PyrnnxError
         The specification does not allow an array or attribute.
     """
-    Y, Ho = _run(
-        "GRUSequence",
-        (X, H, sequence_lengths, W, R, B),
-        hidden_size,
-        direction=direction,
-        activations=activations,
-        activations_alpha=activations_alpha,
-        activations_beta=activations_beta,
-        clip=clip,
-        linear_before_reset=linear_before_reset,
-    )
+    Y, Ho = _run("GRUSequence", locals())
     return Y, Ho
 
 
@@ -169,18 +150,7 @@ def lstm_sequence(
     PyrnnxError
         The specification does not allow an array or attribute.
     """
-    Y, Ho, Co = _run(
-        "LSTMSequence",
-        (X, H, C, sequence_lengths, W, R, B, P),
-        hidden_size,
-        opset=opset,
-        direction=direction,
-        activations=activations,
-        activations_alpha=activations_alpha,
-        activations_beta=activations_beta,
-        clip=clip,
-        input_forget=input_forget,
-    )
+    Y, Ho, Co = _run("LSTMSequence", locals())
     return Y, Ho, Co
 
 
@@ -210,15 +180,7 @@ def rnn_cell(
     PyrnnxError
         The specification does not allow an array or attribute.
     """
-    (Ho,) = _run(
-        "RNNCell",
-        (X, H, W, R, B),
-        hidden_size,
-        activations=activations,
-        activations_alpha=activations_alpha,
-        activations_beta=activations_beta,
-        clip=clip,
-    )
+    (Ho,) = _run("RNNCell", locals())
     return Ho
 
 
@@ -249,16 +211,7 @@ def gru_cell(
     PyrnnxError
         The specification does not allow an array or attribute.
     """
-    (Ho,) = _run(
-        "GRUCell",
-        (X, H, W, R, B),
-        hidden_size,
-        activations=activations,
-        activations_alpha=activations_alpha,
-        activations_beta=activations_beta,
-        clip=clip,
-        linear_before_reset=linear_before_reset,
-    )
+    (Ho,) = _run("GRUCell", locals())
     return Ho
 
 
@@ -293,43 +246,29 @@ def lstm_cell(
     PyrnnxError
         The specification does not allow an array or attribute.
     """
-    Ho, Co = _run(
-        "LSTMCell",
-        (X, H, C, W, R, B, P),
-        hidden_size,
-        opset=opset,
-        activations=activations,
-        activations_alpha=activations_alpha,
-        activations_beta=activations_beta,
-        clip=clip,
-        input_forget=input_forget,
-    )
+    Ho, Co = _run("LSTMCell", locals())
     return Ho, Co
 
 
-def _run(
-    operation_type: str,
-    arrays: tuple[Any, ...],
-    hidden_size: Any,
-    *,
-    opset: Any = LATEST,
-    input_forget: Any = None,
-    **attributes: Any,
-) -> tuple[AnyArray, ...]:
-    """Run an operation on `arrays` in port order; P, the last input of version 1, may follow for any version."""
-    opset = scalars.integer(operation_type, "opset", opset, 1)
+def _run(operation_type: str, arguments: dict[str, Any]) -> tuple[AnyArray, ...]:
+    """Run an operation on the arguments of its function."""
+    opset = scalars.integer(operation_type, "opset", arguments.pop("opset", LATEST), 1)
     operation = find_operation(operation_type, opset)
     assert operation is not None  # only LSTMs take an opset, and opset 1 has both
-    if input_forget is not None:
-        if "input_forget" not in operation.attributes:
-            allowed = ", ".join(operation.attributes)
-            raise UnsupportedError(
-                f"{operation_type}: argument 'input_forget' is unknown; {operation.versioned_name} has {allowed}"
-            )
-        attributes["input_forget"] = input_forget
-    inputs = dict(zip((*operation.inputs, "P"), arrays, strict=False))
+    if arguments.get("input_forget") is None:
+        arguments.pop("input_forget", None)
+    elif "input_forget" not in operation.attributes:
+        allowed = ", ".join(operation.attributes)
+        raise UnsupportedError(
+            f"{operation_type}: argument 'input_forget' is unknown; {operation.versioned_name} has {allowed}"
+        )
+    convention = operation.convention
+    # P, the last input of version 1, may follow for any version.
+    keys = dict.fromkeys((*operation.inputs, "P") if "P" in arguments else operation.inputs)
+    inputs = {key: arguments.pop(convention.name_of(key)) for key in keys}
+    hidden_size = arguments.pop("hidden_size")
     if hidden_size is None:
-        hidden_size = check.hidden_size(operation_type, operation.cell, operation.convention, inputs["R"])
-    op = build_op(operation, operation_type, hidden_size, attributes)
+        hidden_size = check.hidden_size(operation_type, operation.cell, convention, inputs["R"])
+    op = build_op(operation, operation_type, hidden_size, arguments)
     weights = {name: inputs.pop(name) for name in WEIGHTS if name in inputs}
     return BoundLayer(operation, op, **weights)._for_one_call()(*inputs.values())

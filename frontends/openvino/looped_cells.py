@@ -62,13 +62,7 @@ class LoopedCell:
         return self.layer.bind(**weights)
 
     def arrays(self, value: Callable[[Output], Any]) -> dict[str, AnyArray]:
-        """Return the weights with an axis of directions; `value` returns the array of a constant.
-
-        Raises
-        ------
-        UnsupportedError
-            A weight cannot be computed.
-        """
+        """Return the weights with an axis of directions; `value` returns the array of a constant."""
         arrays = {}
         for argument, source in self.weights.items():
             array = value(source)
@@ -129,7 +123,7 @@ class _Match:
         wide = source.layer.sources[0]
         mapped = next((mapped for mapped in self.body.inputs if mapped.layer is wide.layer), None)
         slices = None if mapped is None else mapped.slices
-        if mapped is None or slices is None or slices.part_size != 1 or slices.axis > 1 or not slices.are_whole:
+        if mapped is None or slices is None or slices.axis > 1:
             return None
         outer = self.loop.sources[mapped.place].port.shape
         same = _is_row(wide.port.shape, source.port.shape, slices.axis)
@@ -156,7 +150,7 @@ class _Match:
         if slices is None:
             argument = self._argument(source)
             return None if argument is None else (argument, "NH")
-        if source.layer.type.lower() not in _RESHAPING or (slices.is_reversed, slices.part_size) != (X.is_reversed, 1):
+        if source.layer.type.lower() not in _RESHAPING or slices.is_reversed != X.is_reversed:
             return None
         narrow = source.layer.sources[0]
         if self._argument(narrow) != "Y_h" or slices.axis > 1:

@@ -21,7 +21,7 @@ from pyrnnx.operator.tensor_info import TensorInfo
 from .ir.bin_file import BinFile
 from .ir.layer import NetLayer, Output
 from .ir.names import input_infos, layer_keys, output_infos, state_names, value_names
-from .ir.variables import variables
+from .ir.variables import Variable, variables
 from .layer_values import computed_values, layer_values
 from .layers import BoundLayer, IRLayer
 from .net import Net
@@ -77,11 +77,11 @@ class Model(base.Model):
         sources = {key: layer for layer, key in self._keys.items()}
         self._layers = Layers(self.label, sources, self._bind)
         self._lock = threading.Lock()
-        self._programs: dict[tuple[bool, frozenset[str]], Program] = {}
+        self._programs: dict[frozenset[str], Program] = {}
         self._variables = {variable.id: variable for variable in variables(net)}
         self._states = state_names(self._variables, [info.name for info in (*self.inputs, *self.outputs)])
         self.variables = tuple(TensorInfo(row.id, row.dtype, row.shape) for row in self._variables.values())
-        names = {identifier: before for identifier, (before, *_) in self._states.items()}
+        names = {identifier: before for identifier, (before, _) in self._states.items()}
         self._calls = Session(lambda: ModelStream(self, {}, None, False, self._carrier), names, self.label)
 
     @property
@@ -176,11 +176,6 @@ class Model(base.Model):
             self._run(inputs, outputs) if self._variables else self._evaluate(inputs, outputs, frozenset(), once=True)
         )
 
-    def _variables_by_flag(self, missing: frozenset[str]) -> dict[str, str]:
-        """Return outputs of variables that may be unset, by the names of their flags "variable is set"."""
-        flags = self._translated(missing=missing).flags if missing else ()
-        return {known: after for _, after, known in self._states.values() if known in flags}
-
     def _evaluate(
         self, inputs: dict[str, Any], outputs: tuple[str, ...], missing: frozenset[str], *, once: bool = False
     ) -> dict[str, Any]:
@@ -191,8 +186,7 @@ class Model(base.Model):
         =================  ========================================================
         an output          the program's output
         a constant         the constant, without a run
-        another value      the program's value; if no output depends on it, only the
-                           program of all layers has it
+        another value      the program's value
         =================  ========================================================
         """
         constants: dict[str, Any] = {}
@@ -203,7 +197,12 @@ class Model(base.Model):
                 constants[name] = self.constant(value)
                 if constants[name] is None:
                     others[name] = value
-        program = self._program(others, missing)
+        program = self._translated(missing)
+        for name, value in others.items():
+            if value not in program.values:
+                raise UnsupportedError(
+                    f"{self.label}: {shown(name)} cannot be computed: {value.layer.label} is not translated"
+                )
         own = {name: program.values[value] for name, value in others.items()}
         own |= {name: self._output_names[name] for name in outputs if name in self._output_names}
         run = program.model._run_once if once else program.model._run
@@ -220,20 +219,32 @@ class Model(base.Model):
     def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
         if not self._variables:
             return self._carrier_of(fed, layers, frozenset())
-        computed = frozenset(row.id for row in self._variables.values() if row.has_initial_value)
+        constants = {row.id: self._first_value(row) for row in self._variables.values()}
+        computed = frozenset(
+            row.id for row in self._variables.values() if row.has_initial_value and constants[row.id] is None
+        )
         infos = {
             identifier: TensorInfo(self._states[identifier][0], row.dtype, row.shape, optional=True)
             for identifier, row in self._variables.items()
         }
         runnable = WithVariables(self, infos, computed, fed, layers)
-        starts = {info.name: first_value(info) for identifier, info in infos.items() if identifier not in computed}
-        states = {after: before for before, after, _ in self._states.values()} | dict(runnable.states)
+        starts = {
+            info.name: first_value(info) if constants[identifier] is None else constants[identifier]
+            for identifier, info in infos.items()
+            if identifier not in computed
+        }
+        states = {after: before for before, after in self._states.values()} | dict(runnable.states)
         known = {name: value for name, value in starts.items() if value is not None}
         return Carrier(runnable, states, known, frozenset(infos[identifier].name for identifier in computed))
 
+    def _first_value(self, variable: Variable) -> Any:
+        """Return the first value of a variable if it is constant, else None."""
+        source = next((layer.sources[0] for layer in variable.reads if layer.sources), None)
+        return None if source is None else self.constant(source)
+
     def _carrier_of(self, fed: frozenset[str], layers: bool | frozenset[str], missing: frozenset[str]) -> Carrier:
-        program = self._translated(missing=missing)
-        fed |= program.first_values | {before for before, *_ in self._states.values()}
+        program = self._translated(missing)
+        fed |= program.first_values | {before for before, _ in self._states.values()}
         if not isinstance(layers, bool):
             chosen = [self._layers[name] for name in layers if name in self._layers]
             layers = layers.difference(self._layers).union(
@@ -274,41 +285,21 @@ class Model(base.Model):
             return base.input_roles(self._translated().model)
         return {}
 
-    def _program(self, values: Mapping[str, Output], missing: frozenset[str]) -> Program:
-        """Return the program of the layers that the outputs depend on, or of all layers if `values` need them.
-
-        Raises
-        ------
-        PyrnnxError
-            As in `to_onnx`; or a value depends on a layer that is not translated.
-        """
-        program = self._translated(missing=missing)
-        if program.values.keys() >= set(values.values()):
-            return program
-        program = self._translated(everything=True, missing=missing)
-        for name, value in values.items():
-            if value not in program.values:
-                raise UnsupportedError(
-                    f"{self.label}: {shown(name)} cannot be computed: {value.layer.label} is not translated"
-                )
-        return program
-
-    def _translated(self, *, everything: bool = False, missing: frozenset[str] = frozenset()) -> Program:
-        """Return the cached program, built on first use; with `everything`, it skips layers that are not translated."""
+    def _translated(self, missing: frozenset[str] = frozenset()) -> Program:
+        """Return the cached program, built on first use."""
         with self._lock:
-            if (everything, missing) not in self._programs:
+            if missing not in self._programs:
                 from .translation import program
 
-                self._programs[everything, missing] = program(
+                self._programs[missing] = program(
                     self._constants,
                     self._names,
                     self.label,
                     self._prepared,
-                    everything=everything,
                     missing=missing,
                     session_options=self.session_options,
                 )
-            return self._programs[everything, missing]
+            return self._programs[missing]
 
     def _prepared(self, layer: NetLayer) -> BoundLayer | IRLayer:
         return self._layers[self._keys[layer]]
@@ -320,7 +311,6 @@ class Model(base.Model):
 
     @property
     def _names(self) -> Names:
-        from .translation import Names, StateNames
+        from .translation import Names
 
-        states = {identifier: StateNames(*names) for identifier, names in self._states.items()}
-        return Names([info.name for info in self.inputs], [info.name for info in self.outputs], states)
+        return Names([info.name for info in self.inputs], [info.name for info in self.outputs], self._states)

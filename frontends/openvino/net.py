@@ -12,8 +12,7 @@ from pyrnnx.errors import warn
 from pyrnnx.models.layers import why_none
 
 from .ir.layer import NetLayer
-from .ir.net_graph import NetGraph, net_graph
-from .ir.versions import newer
+from .ir.net_graph import NetGraph, net_graph, newer
 from .ir.xml import named_errors, parse, source_path
 from .layer_reader import recurrent_layer
 from .layers import IRLayer

@@ -126,8 +126,7 @@ _NOT_RUN = {
     "convert it to a recurrent layer (ConvertTensorIteratorToSequence), or unroll it (UnrollTensorIterator)",
     "Loop": "a loop over a body, which runs only in a whole IR: read_model. As a single layer, convert the model again "
     "with a recurrent layer in place of the loop, or with the loop unrolled",
-    "CTCLoss": "a loss for training; ONNX has no such operator. To decode a sequence, use CTCGreedyDecoder or "
-    "CTCGreedyDecoderSeqLen, which are translated",
+    "CTCLoss": "a loss for training; ONNX has no such operator",
     "If": "a choice between two bodies, which run only in a whole IR: read_model",
 }
 _NOT_RUN_BY_LOWER_NAME = {name.lower(): text for name, text in _NOT_RUN.items()}

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,37 +18,23 @@ from pyrnnx.operator.tensor_info import TensorInfo
 LARGEST_FIRST = 2**24  # bytes of a first value that is allocated before a call needs it
 
 
-class Evaluated(Protocol):
-    """Interface of a model to its session."""
-
-    label: str
-    inputs: tuple[TensorInfo, ...]
-    outputs: tuple[TensorInfo, ...]
-
-    def _evaluate(
-        self, inputs: dict[str, Any], outputs: tuple[str, ...], missing: frozenset[str]
-    ) -> dict[str, Any]: ...
-    def _variables_by_flag(self, missing: frozenset[str]) -> dict[str, str]: ...
-    def _carrier_of(self, fed: frozenset[str], layers: bool | frozenset[str], missing: frozenset[str]) -> Carrier: ...
-
-
 class WithVariables:
     """A model whose variables are inputs and outputs, for streams.
 
     Parameters
     ----------
-    model : Evaluated
+    model : Model
     infos : mapping of TensorInfo
         The variables as inputs, by id.
     computed : frozenset of str
-        The ids of variables whose first value the model computes.
+        The ids of variables whose first value depends on inputs.
     fed, layers
         As for `Model._carrier`.
     """
 
     def __init__(
         self,
-        model: Evaluated,
+        model: Any,
         infos: Mapping[str, TensorInfo],
         computed: frozenset[str],
         fed: frozenset[str],
@@ -72,7 +58,8 @@ class WithVariables:
         return self._carrier(frozenset()).states if self._layers else {}
 
     def _carrier(self, missing: frozenset[str]) -> Carrier:
-        return self._model._carrier_of(self._fed, self._layers, missing)
+        carrier: Carrier = self._model._carrier_of(self._fed, self._layers, missing)
+        return carrier
 
     def _missing(self, inputs: Mapping[str, Any]) -> frozenset[str]:
         return frozenset(identifier for identifier, name in self._computed.items() if name not in inputs)
@@ -85,22 +72,12 @@ class WithVariables:
                     f"{self.label}: variable {shown(identifier)} has no first value: its ReadValue has no input, and "
                     "its shape is unknown or too large; set it in `state`, or in stream(initial={...})"
                 )
-        by_flag = self._model._variables_by_flag(missing)
-        wanted = (*outputs, *by_flag)
         results: dict[str, Any]
         if self._layers:
-            results = self._carrier(missing).model._run(inputs, wanted)
+            results = self._carrier(missing).model._run(inputs, outputs)
         else:
-            results = self._model._evaluate(inputs, wanted, missing)
-        return _certain(results, by_flag)
-
-
-def _certain(results: dict[str, Any], by_flag: Mapping[str, str]) -> dict[str, Any]:
-    """Return the results without unset variables."""
-    for flag, after in by_flag.items():
-        if not results.pop(flag):
-            del results[after]
-    return results
+            results = self._model._evaluate(inputs, outputs, missing)
+        return results
 
 
 def first_value(info: TensorInfo) -> AnyArray | None:
@@ -120,7 +97,7 @@ def first_value(info: TensorInfo) -> AnyArray | None:
 class State(MutableMapping[str, AnyArray]):
     """A snapshot of the variables of a model by id, as the next call reads them.
 
-    Assigning an item sets the model's variable, deleting it resets it. A variable whose first value the model computes
+    Assigning an item sets the model's variable, deleting it resets it. A variable whose first value depends on inputs
     is absent before the first call and after `reset_state`. Later calls do not change the snapshot: assign it to
     `model.state` to go back to it. Thread-safe.
     """

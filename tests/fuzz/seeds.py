@@ -167,13 +167,12 @@ def exported() -> Iterator[Seed]:
 
 def operations() -> Iterator[Seed]:
     """Every operation that is translated, with open and with fixed dimensions, as OpenVINO writes it."""
-    from openvino_decoding import AROUND
     from openvino_elementwise import ELEMENTWISE, SHAPES
     from openvino_indexing import INDEXING, REDUCTIONS
     from openvino_linear import IMAGES, LINEAR, POOLING, SPECTRA
     from openvino_operations import build
 
-    for case in ELEMENTWISE + SHAPES + INDEXING + REDUCTIONS + LINEAR + POOLING + IMAGES + SPECTRA + AROUND:
+    for case in ELEMENTWISE + SHAPES + INDEXING + REDUCTIONS + LINEAR + POOLING + IMAGES + SPECTRA:
         for dynamic in (True, False) if case.dynamic else (False,):
             model, arrays = build(case, dynamic=dynamic)
             yield _saved(f"{case.name}{' dynamic' if dynamic else ''}", model, arrays)

@@ -101,7 +101,7 @@ FAULTS = (
     ),
     Fault(
         "constants of 4 bits lose their last half byte",
-        "frontends/openvino/ir/const_data.py",
+        "frontends/openvino/ir/layer.py",
         "nbytes = -(-elements * element_type.bits // 8)",
         "nbytes = elements * element_type.bits // 8",
         f"{_IR}/ir",
@@ -116,7 +116,7 @@ FAULTS = (
     Fault(
         "axes of Y keep the order of ONNX",
         "frontends/openvino/translation/operations/recurrent.py",
-        "return ctx.transpose(name, [present.index(axis) for axis in axes])",
+        "return ctx.transpose(name, [present.index(axis) for axis in to])",
         "return ctx.transpose(name, [present.index(axis) for axis in present])",
         f"{_IR}/translation/operations/test_recurrent.py",
     ),

@@ -180,7 +180,7 @@ def inferred(model: ModelProto) -> Inferred:
     """Infer the types of a model from its inputs."""
     result = Inferred()
     try:
-        _collect(infer_shapes(_without_weights(model), data_prop=True).graph, result)
+        _collect(infer_shapes(without_weights(model), data_prop=True).graph, result)
     except Exception:  # of several types; a model that cannot be inferred has no recognised layers
         return Inferred()
     graphs = Counter(name for inner in all_graphs(Graph(model.graph)) for name in inner.local)
@@ -190,7 +190,7 @@ def inferred(model: ModelProto) -> Inferred:
     return result
 
 
-def _without_weights(model: ModelProto) -> ModelProto:
+def without_weights(model: ModelProto) -> ModelProto:
     """Return a model with large initializers as inputs, and without declared outputs."""
     result = type(model)()
     copy_fields(model, result, {"graph"})

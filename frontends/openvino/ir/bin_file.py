@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -13,9 +13,8 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.files import is_path, open_regular
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shown
 
-from .const_data import ConstData
-from .layer import NetLayer
-from .storage import File, Memory, Range, check_memory, merged
+from .layer import ConstData, NetLayer
+from .storage import File, Memory, check_memory
 
 
 class BinFile:
@@ -57,7 +56,7 @@ class BinFile:
                 data = np.frombuffer(source, np.uint8)
             except (ValueError, BufferError) as error:  # a memoryview that is not contiguous
                 raise ArgumentError(f"read_model: weights cannot be read as bytes ({error})") from None
-            self._storage = Memory(data.size, [(0, data)])
+            self._storage = Memory(data.size, {0: data})
         elif is_path(source):
             self._open(source, may_be_absent)
         else:
@@ -89,14 +88,17 @@ class BinFile:
         used = [self._located(layer) for layer in layers]
         if self._storage is None:
             return self
-        ranges = merged((data.offset, data.end) for data in used if data.elements)
-        return _restored(self.origin, _copied(self._storage, ranges))
+        ends: dict[int, int] = {}
+        for data in used:
+            if data.elements:
+                ends[data.offset] = max(data.end, ends.get(data.offset, 0))
+        pieces = {first: self._storage.read("read_model", first, last) for first, last in ends.items()}
+        return _restored(self.origin, Memory(self._storage.size, pieces))
 
     def __reduce__(self) -> tuple[Any, ...]:
         storage = self._storage
-        if storage is not None:
-            whole = isinstance(storage, File)
-            storage = _copied(storage, [(0, storage.size)]) if whole else storage
+        if isinstance(storage, File):
+            storage = Memory(storage.size, {0: storage.read("read_model", 0, storage.size)})
         return _restored, (self.origin, storage)
 
     def check(self, layer: NetLayer) -> None:
@@ -155,11 +157,6 @@ class BinFile:
                 f"{self.origin}"
             )
         return data
-
-
-def _copied(storage: Memory | File, ranges: Sequence[Range]) -> Memory:
-    """Return these bytes of a storage in memory."""
-    return Memory(storage.size, [(first, storage.read("read_model", first, last)) for first, last in ranges])
 
 
 def _restored(origin: str, storage: Memory | None) -> BinFile:

@@ -60,13 +60,7 @@ class ElementType:
         return None if self.stored_only else self.dtype
 
     def numpy_dtype(self, label: str) -> np.dtype[Any]:
-        """Return the NumPy dtype of constants.
-
-        Raises
-        ------
-        UnsupportedError
-            Values of this type are not read, or need a package that is not installed.
-        """
+        """Return the NumPy dtype of constants."""
         if self.dtype is None:
             readable = ", ".join(row.name for row in ELEMENT_TYPES.values() if row.dtype is not None)
             raise UnsupportedError(f"{label}: values of element type {self.name!r} are not read; expected {readable}")
@@ -76,13 +70,7 @@ class ElementType:
             raise UnsupportedError(needs(f"{label}: element type {self.name!r}", "ml_dtypes", "onnx")) from None
 
     def computed_dtype(self, label: str) -> np.dtype[Any]:
-        """Return the NumPy dtype of computed values.
-
-        Raises
-        ------
-        UnsupportedError
-            As in `numpy_dtype`; or only constants may have this type.
-        """
+        """Return the NumPy dtype of computed values."""
         dtype = self.numpy_dtype(label)
         if self.stored_only:
             raise UnsupportedError(
@@ -131,13 +119,7 @@ BY_PRECISION: Mapping[str, ElementType] = MappingProxyType({row.precision: row f
 
 
 def by_name(label: str, text: str) -> ElementType:
-    """Return the row of an element_type.
-
-    Raises
-    ------
-    FormatError
-        The element type is unknown.
-    """
+    """Return the row of an element_type."""
     row = ELEMENT_TYPES.get(text)
     if row is None:
         raise FormatError(f"{label}: element type {shown(text)} is unknown; expected one of {', '.join(ELEMENT_TYPES)}")
@@ -145,13 +127,7 @@ def by_name(label: str, text: str) -> ElementType:
 
 
 def by_precision(label: str, text: str) -> ElementType:
-    """Return the row of a port's precision.
-
-    Raises
-    ------
-    FormatError
-        The precision is unknown.
-    """
+    """Return the row of a port's precision."""
     row = BY_PRECISION.get(text)
     if row is None:
         raise FormatError(f"{label}: precision {shown(text)} is unknown; expected one of {', '.join(BY_PRECISION)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,18 +14,45 @@ from lxml import etree
 
 from pyrnnx.errors import FormatError, shortened, shown
 
-from .const_data import ConstData, read_const_data
+from .element_types import ElementType, by_name
 from .numbers import integer
 from .ports import NetPort, read_ports
-from .shapes import Shape, parse_shape, port_shape
+from .shapes import Shape, parse_shape, port_shape, static_shape
 
 NEWEST = 10**9  # above every opset
+MAX_ITEM = 8  # bytes of the largest element type
 # Spelling and numbers of input and output ports, by lower-case type; None: any number.
 _ENDS: dict[str, tuple[str, int, int | None]] = {
     "parameter": ("Parameter", 0, 1),
     "const": ("Const", 0, 1),
     "result": ("Result", 1, None),
 }
+
+
+@dataclass(frozen=True)
+class ConstData:
+    """The `<data>` of a Const.
+
+    Attributes
+    ----------
+    element_type : ElementType
+    shape : tuple of int
+    elements : int
+        Number of elements.
+    offset, size : int
+        Offset and number of bytes.
+    """
+
+    element_type: ElementType
+    shape: tuple[int, ...]
+    elements: int
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """Offset after the last byte."""
+        return self.offset + self.size
 
 
 class Output(NamedTuple):
@@ -81,14 +110,8 @@ class NetLayer:
 
     @cached_property
     def const_data(self) -> ConstData:
-        """Location and type of a Const in the .bin.
-
-        Raises
-        ------
-        FormatError
-            `<data>` is incomplete or contradicts itself.
-        """
-        return read_const_data(self.label, self.data, self.shape)
+        """Location and type of a Const in the .bin."""
+        return _const_data(self.label, self.data, self.shape)
 
 
 def layer_label(kind: str, name: str, identifier: str) -> str:
@@ -108,13 +131,7 @@ def opset_number(version: str) -> int | None:
 
 
 def element_layer(element: etree._Element) -> NetLayer:
-    """Read a `<layer>`, without sources; an absent type or id is "".
-
-    Raises
-    ------
-    FormatError
-        A port is broken; a Parameter, Const or Result has a wrong number of ports or two different shapes.
-    """
+    """Read a `<layer>`, without sources; an absent type or id is ""."""
     identifier, kind, name = element.get("id", "").strip(), element.get("type", ""), element.get("name", "")
     end = _ENDS.get(kind.lower())
     kind = kind if end is None else end[0]
@@ -141,3 +158,32 @@ def _check_form(
     if len(inputs) != input_count or (output_count is not None and len(outputs) != output_count):
         expected = f"{input_count} inputs" + ("" if output_count is None else f" and {output_count} output")
         raise FormatError(f"{label}: {len(inputs)} input ports and {len(outputs)} output ports; expected {expected}")
+
+
+def _const_data(label: str, data: Mapping[str, str], shape: Shape | None) -> ConstData:
+    """Read the `<data>` of a Const with the parsed `shape`."""
+    for name in ("element_type", "shape", "offset", "size"):
+        if name not in data:
+            raise FormatError(f"{label}: {name} is missing; a Const needs element_type, shape, offset and size")
+    element_type = by_name(label, data["element_type"])
+    sizes = static_shape(label, data["shape"], shape)
+    offset, size = _number(label, "offset", data["offset"]), _number(label, "size", data["size"])
+    elements = math.prod(sizes)
+    if not elements:  # OpenVINO writes a constant without elements with size 1
+        if math.prod([size for size in sizes if size]) * MAX_ITEM > sys.maxsize:
+            raise FormatError(f"{label}: shape is {shown(sizes)}; expected a shape that NumPy supports")
+    elif element_type.bits is not None:
+        nbytes = -(-elements * element_type.bits // 8)
+        if size != nbytes:
+            raise FormatError(f"{label}: size is {size}; expected {nbytes}, for shape {sizes} of {element_type.name}")
+    return ConstData(element_type, sizes, elements, offset, size)
+
+
+def _number(label: str, name: str, text: str) -> int:
+    try:
+        number = integer(text.strip())
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise FormatError(f"{label}: {name} is {shown(text)}; expected a number, 0 or above")
+    return number

@@ -134,17 +134,14 @@ def _free(name: str, used: Collection[str]) -> str:
     return name
 
 
-def state_names(ids: Iterable[str], taken: Iterable[str]) -> dict[str, tuple[str, str, str]]:
-    """Return unique names of each variable's input, output and flag "variable is set", by id.
-
-    The names of "h" are "h", "h_out" and "h_known".
-    """
-    used, names = set(taken), dict[str, tuple[str, str, str]]()
+def state_names(ids: Iterable[str], taken: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return unique names of each variable's input and output, by id: "h" and "h_out" of "h"."""
+    used, names = set(taken), dict[str, tuple[str, str]]()
     for identifier in ids:
         before = _free(identifier, used)
-        after, known = (_free(f"{before}{end}", {*used, before}) for end in ("_out", "_known"))
-        used |= {before, after, known}
-        names[identifier] = before, after, known
+        after = _free(f"{before}_out", {*used, before})
+        used |= {before, after}
+        names[identifier] = before, after
     return names
 
 

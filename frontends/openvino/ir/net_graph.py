@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import heapq
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 
 from lxml import etree
 
-from pyrnnx.errors import FormatError, shortened, shown
+from pyrnnx.errors import FormatError, UnsupportedError, shortened, shown
 
 from .layer import NetLayer, Output, element_layer, layer_label
 from .numbers import integer
-from .order import sort_layers
-from .versions import read_version
 
-SHOWN = 8  # number of ports that errors list
+SHOWN = 8  # number of ports, or of layers of a cycle, that errors list
+VERSIONS = (10, 11)
+_FIRST, _NEWEST = 2, VERSIONS[-1]  # versions that OpenVINO has written
+_HOW_TO_CONVERT = (
+    "Only OpenVINO 2020.4 and earlier run it: convert the original model again, with openvino.convert_model, or with "
+    "the Model Optimizer of OpenVINO 2020.1 or later"
+)
 DEEPEST = 30  # nested bodies: protobuf, the format of ONNX, reads at most 33
 _BODIES = {"tensoriterator": ("body",), "loop": ("body",), "if": ("then_body", "else_body")}
 
@@ -108,7 +114,7 @@ def _graph(root: etree._Element, what: str, version: int, depth: int) -> NetGrap
             labels = f"{layers[first].label} and {layer.label}"
             raise FormatError(f"{what}: id {shortened(layer.id)} occurs twice, in {labels}")
     ends = _connect(what, root, layers, numbers)
-    order = sort_layers(what, [layer.label for layer in layers], [{number for number, _ in row} for row in ends])
+    order = _sorted(what, [layer.label for layer in layers], [{number for number, _ in row} for row in ends])
     connected: dict[int, NetLayer] = {}
     for number in order:
         layer = layers[number]
@@ -214,3 +220,60 @@ def _end(
 def _describe(edge: etree._Element) -> str:
     keys = ("from-layer", "from-port", "to-layer", "to-port")
     return "the edge with " + ", ".join(f"{key}={shown(edge.get(key, ''))}" for key in keys if key in edge.attrib)
+
+
+def _sorted(what: str, labels: Sequence[str], sources: Sequence[Collection[int]]) -> list[int]:
+    """Return the numbers of layers in topological order, ascending if several orders are possible."""
+    sorter = TopologicalSorter(dict(enumerate(sources)))
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise FormatError(
+            f"{what}: layers depend on each other in a cycle: {_cycle(error.args[1][1:], labels)}"
+        ) from None
+    order: list[int] = []
+    ready: list[int] = []
+    while sorter.is_active():
+        for number in sorter.get_ready():
+            heapq.heappush(ready, number)
+        order.append(heapq.heappop(ready))
+        sorter.done(order[-1])
+    return order
+
+
+def _cycle(cycle: list[int], labels: Sequence[str]) -> str:
+    """Describe a cycle from its lowest layer back to it, so that the text does not depend on the search."""
+    first = cycle.index(min(cycle)) + 1
+    named = [labels[number] for number in cycle[first:] + cycle[:first]]
+    shown = named[:SHOWN] + (["..."] if len(named) > SHOWN else [])
+    return " -> ".join([*shown, named[0]])
+
+
+def read_version(what: str, root: etree._Element) -> int:
+    """Return the version of a `<net>`, 10 or above.
+
+    Raises
+    ------
+    FormatError
+        The version is missing.
+    UnsupportedError
+        The version is below 10.
+    """
+    text = root.get("version")
+    if text is None:
+        raise FormatError(f"{what}: <net> has no version; expected 10 or 11")
+    try:
+        version = integer(text)
+    except ValueError:
+        version = 0
+    if version < VERSIONS[0]:
+        hint = f". {_HOW_TO_CONVERT}" if version >= _FIRST else ""
+        raise UnsupportedError(f"{what}: IR version is {shown(text)}; expected 10 or 11{hint}")
+    return version
+
+
+def newer(version: int) -> list[str]:
+    """Return a warning if the version is newer than any known."""
+    if version <= _NEWEST:
+        return []
+    return [f"IR version is {shown(version)}, newer than any known: it is read as version {_NEWEST}"]

@@ -22,22 +22,10 @@ _NOWHERE = -1  # external port of values that only a loop and its body exchange
 
 
 class Slices(NamedTuple):
-    """Parts of an array along an axis, one for each iteration.
-
-    They have `part_size` elements each and go from `first` to `last`, both inclusive, negative from the end, and
-    backwards if `is_reversed`.
-    """
+    """The elements of an array along an axis, one for each iteration, backwards if `is_reversed`."""
 
     axis: int
-    first: int
-    last: int
-    part_size: int
     is_reversed: bool
-
-    @property
-    def are_whole(self) -> bool:
-        """True if they cover the whole axis, whatever its size."""
-        return (self.first, self.last) == (0, -1)
 
 
 class Mapped(NamedTuple):
@@ -87,7 +75,7 @@ def read_body(layer: NetLayer, tag: str = "body") -> Body:
     FormatError
         There is no body, a port or layer is unknown, connected twice or not at all, or a slice is invalid.
     UnsupportedError
-        Slices overlap or leave gaps, or an output covers only a part of an axis.
+        Slices have several elements, overlap, leave gaps, or cover only a part of an axis.
     """
     graph, label = layer.bodies.get(tag), f"{layer.label}: <{tag}>"
     if graph is None:
@@ -229,18 +217,17 @@ class _Reader:
                 f"{self.label}: an {kind} of the port map has axis {axis}, part_size {part} and stride {stride}; "
                 "expected an axis from 0, a part_size from 1, and a stride that is not 0"
             )
-        if abs(stride) != part:
+        if part != 1 or abs(stride) != 1:
             raise UnsupportedError(
-                f"{self.label}: an {kind} of the port map has part_size {part} and stride {stride}; expected a stride "
-                "of part_size or -part_size"
+                f"{self.label}: an {kind} of the port map has part_size {part} and stride {stride}; expected a "
+                "part_size of 1 and a stride of 1 or -1"
             )
-        slices = Slices(axis, *((start, end) if stride > 0 else (end, start)), part, stride < 0)
-        if kind == "output" and not slices.are_whole:
+        if ((start, end) if stride > 0 else (end, start)) != (0, -1):
             raise UnsupportedError(
-                f"{self.label}: an output of the port map has start {start} and end {end}; expected 0 and -1, or "
+                f"{self.label}: an {kind} of the port map has start {start} and end {end}; expected 0 and -1, or "
                 "backwards -1 and 0"
             )
-        return slices
+        return Slices(axis, stride < 0)
 
     def _number(self, element: etree._Element, name: str, default: int | None) -> int:
         text = element.get(name)

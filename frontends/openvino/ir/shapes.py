@@ -14,13 +14,7 @@ Shape = tuple[Size, ...]
 
 
 def parse_shape(label: str, text: str) -> Shape | None:
-    """Parse a shape: "" is a scalar, "..." any rank (None), "?" or "-1" any size (None), "1..8", "1..", "..8" bounds.
-
-    Raises
-    ------
-    FormatError
-        The text is not a shape.
-    """
+    """Parse a shape: "" is a scalar, "..." any rank, "?" or "-1" any size (None both), "1..8", "1..", "..8" bounds."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1].strip()
@@ -33,13 +27,7 @@ def parse_shape(label: str, text: str) -> Shape | None:
 
 
 def static_shape(label: str, text: str, shape: Shape | None) -> tuple[int, ...]:
-    """Return a parsed shape if it is static.
-
-    Raises
-    ------
-    FormatError
-        A dimension is dynamic.
-    """
+    """Return a parsed shape if it is static."""
     sizes = [size for size in shape or () if isinstance(size, int)]
     if shape is None or len(sizes) != len(shape):
         raise FormatError(f"{label}: shape is {shown(text)}; expected sizes separated by commas, none of them dynamic")
@@ -74,13 +62,7 @@ def _bound(text: str) -> int:
 
 
 def port_shape(label: str, text: str | None, shape: Shape | None, port: NetPort) -> tuple[int | None, ...] | None:
-    """Merge the shapes that `<data>` (`text`, parsed as `shape`) and the output port declare.
-
-    Raises
-    ------
-    FormatError
-        They contradict each other.
-    """
+    """Merge the shapes that `<data>` (`text`, parsed as `shape`) and the output port declare."""
     if shape is None:
         return port.shape
     declared = port.shape if port.shape is not None else (None,) * len(shape)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import BinaryIO
 
 import numpy as np
@@ -16,38 +15,29 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError
 
 CHUNK = 2**30  # bytes of one read; nearly every constant fits into one
-Range = tuple[int, int]  # first byte, and last byte + 1
 
 
 class Memory:
-    """Bytes in memory: all bytes of a .bin, or pieces of it.
+    """Bytes in memory: all bytes of a .bin, or those of some constants.
 
     Parameters
     ----------
     size : int
         Size of the .bin.
-    pieces : iterable of (int, ndarray)
-        Pieces by ascending offset, with their bytes.
+    pieces : mapping of int to ndarray
+        The bytes from each of these offsets on; all bytes have offset 0.
     """
 
-    def __init__(self, size: int, pieces: Iterable[tuple[int, AnyArray]]) -> None:
-        self.size = size
-        self.pieces = tuple(pieces)
-        self._starts = [start for start, _ in self.pieces]
-        for _, piece in self.pieces:
+    def __init__(self, size: int, pieces: Mapping[int, AnyArray]) -> None:
+        self.size, self.pieces = size, dict(pieces)
+        for piece in self.pieces.values():
             piece.flags.writeable = False
 
     def read(self, label: str, first: int, last: int) -> AnyArray:
-        """Return bytes `first` to `last` - 1 as a read-only view.
-
-        Raises
-        ------
-        FormatError
-            No piece contains them.
-        """
-        index = bisect_right(self._starts, first) - 1
-        start, piece = self.pieces[index] if index >= 0 else (0, np.zeros(0, np.uint8))
-        if last > start + piece.size:
+        """Return bytes `first` to `last` - 1 as a read-only view."""
+        start = first if first in self.pieces else 0
+        piece = self.pieces.get(start)
+        if piece is None or last > start + piece.size:
             raise FormatError(f"{label}: bytes {first} to {last} of the weights are not in this copy")
         return piece[first - start : last - start]
 
@@ -68,15 +58,7 @@ class File:
         weakref.finalize(self, file.close)
 
     def read(self, label: str, first: int, last: int) -> AnyArray:
-        """Return a read-only copy of bytes `first` to `last` - 1.
-
-        Raises
-        ------
-        FormatError
-            The file is too short or cannot be read.
-        PyrnnxError
-            The bytes exceed memory, or the memory limit.
-        """
+        """Return a read-only copy of bytes `first` to `last` - 1."""
         check_memory(label, last - first)
         try:
             return np.frombuffer(self._bytes(label, first, last), np.uint8)
@@ -113,14 +95,3 @@ def check_memory(label: str, size: int) -> None:
         raise PyrnnxError(
             f"{label}: its {size} bytes exceed the limit of {limit}; pyrnnx.set_memory_limit(...) allows more"
         )
-
-
-def merged(ranges: Iterable[Range]) -> list[Range]:
-    """Merge ranges that overlap or touch; return them ascending."""
-    result: list[Range] = []
-    for first, last in sorted(ranges):
-        if result and first <= result[-1][1]:
-            result[-1] = (result[-1][0], max(last, result[-1][1]))
-        else:
-            result.append((first, last))
-    return result

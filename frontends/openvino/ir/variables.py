@@ -60,13 +60,7 @@ def variable_ids(layers: Iterable[NetLayer]) -> list[str]:
 
 
 def variables(net: NetGraph) -> tuple[Variable, ...]:
-    """Return all variables of a net, in the order of their first layers.
-
-    Raises
-    ------
-    FormatError
-        A variable is assigned twice or never read, or its layers declare it differently.
-    """
+    """Return all variables of a net, in the order of their first layers."""
     return tuple(_variable(net, identifier) for identifier in variable_ids(net.everything))
 
 

@@ -46,13 +46,7 @@ def layer_element(
     outputs: Sequence[Element],
     bodies: Sequence[Element] = (),
 ) -> Element:
-    """Return a `<layer>` with its `<data>`, ports, and what describes its bodies.
-
-    Raises
-    ------
-    ValueError
-        A text has characters that XML does not allow.
-    """
+    """Return a `<layer>` with its `<data>`, ports, and what describes its bodies."""
     element = etree.Element("layer", dict(attributes))
     if data:
         etree.SubElement(element, "data", dict(data))
@@ -151,11 +145,6 @@ class NetWriter:
         """Add a layer with outputs of these precisions and shapes; underscores make its name unique.
 
         `bodies` are the elements of its bodies and of their connections.
-
-        Raises
-        ------
-        ArgumentError
-            The name has characters that XML does not allow.
         """
         original = name
         while name in self._names:
@@ -176,13 +165,7 @@ class NetWriter:
         return [Value(number, count + k, *output) for k, output in enumerate(outputs)]
 
     def name_tensor(self, value: Value, name: str) -> None:
-        """Add a name to the tensor of a value.
-
-        Raises
-        ------
-        ArgumentError
-            The name has characters that XML does not allow.
-        """
+        """Add a name to the tensor of a value."""
         element = self._layers[value.layer]
         port = next(port for port in element.iterfind("output/port") if port.get("id") == str(value.port))
         names = port.get("names", "")
@@ -243,13 +226,7 @@ class NetWriter:
         return self.layer(name, "Broadcast", 3, {"mode": "numpy"}, [value, sizes], [output])[0]
 
     def xml(self) -> bytes:
-        """Return the whole .xml.
-
-        Raises
-        ------
-        ArgumentError
-            The name of the net has characters that XML does not allow.
-        """
+        """Return the whole .xml."""
         net = self.section("net")
         try:
             net.set("name", self._name)

@@ -60,13 +60,7 @@ class Attributes:
     def wholes(
         self, name: str, default: Any = REQUIRED, *, count: int | None = None, low: int = LOWEST, high: int = HIGHEST
     ) -> list[int]:
-        """Return integers from low to high, separated by commas; an empty list means the default.
-
-        Raises
-        ------
-        FormatError
-            A required list is empty, or its length is not `count`.
-        """
+        """Return integers from low to high, separated by commas; an empty list means the default."""
 
         def convert(text: str) -> list[int]:
             if not text and default is not REQUIRED:
@@ -82,13 +76,7 @@ class Attributes:
         return bool(self._parsed(name, default, boolean, "true or false"))
 
     def choice(self, name: str, choices: Mapping[str, Choice], default: Any = REQUIRED) -> Choice:
-        """Return the item of `choices` for the attribute's value, in any case.
-
-        Raises
-        ------
-        UnsupportedError
-            `choices` lacks the value.
-        """
+        """Return the item of `choices` for the attribute's value, in any case."""
         text = self.text(name, default)
         if text.lower() not in choices:
             self.refuse(name, text, " or ".join(choices))

@@ -2,8 +2,8 @@
 
 A TensorIterator runs once for each slice of its inputs, a Scan once for each step along an axis:
 
-    X [N, T, I], slices of part_size p along axis 1   ->   X [N, T/p, p, I], scanned along axis 1
-    Y [N, T/p, p, H], scanned along axis 1            ->   Y [N, T, H]
+    X [N, T, I], slices along axis 1   ->   X [N, T, 1, I], scanned along axis 1
+    Y [N, T, 1, H], scanned along axis 1   ->   Y [N, T, H]
 
 A Loop has a number of iterations and a condition instead; its body gathers the slice of X of the current iteration.
 """
@@ -13,10 +13,14 @@ from __future__ import annotations
 import numpy as np
 
 from pyrnnx.errors import FormatError, UnsupportedError
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL
 
 from ..ir.port_maps import Body, read_body
+from ..looped_cells import LoopedCell
 from .attributes import LARGEST
+from .constants import ConstantValues
 from .context import LayerContext
+from .graph import SMALL
 from .inputs import END
 from .iterations import (
     Iterations,
@@ -28,7 +32,7 @@ from .iterations import (
     sliced_input,
     variables_after,
 )
-from .looped import sequence
+from .operations.recurrent import DOMAIN, arranged, operator, selected
 from .scope import InScope, Scope, not_translated
 
 __all__ = ["BODIES"]
@@ -37,20 +41,51 @@ __all__ = ["BODIES"]
 def _tensor_iterator(scope: Scope, ctx: LayerContext) -> list[str]:
     looped = scope.whole.net.looped.get(ctx.layer)
     if looped is not None:
-        return sequence(ctx, looped, scope.whole.constants, keep_operation=scope.whole.prepared is not None)
+        return _sequence(ctx, looped, scope.whole.constants, keep_operation=scope.whole.prepared is not None)
     body = _body(ctx, "body")
     if body.iteration is not None or body.condition is not None:
         raise FormatError(f"{body.label}: the port map has a purpose; only the port map of a Loop may have one")
     sliced = [sliced_input(ctx, mapped) for mapped in body.inputs if mapped.slices is not None]
     if not sliced:
-        return Iterations(scope, ctx, body).by_loop([], ctx.constant(_iterations_of_outputs(ctx, body)), "")
-    counts = {item.parts for item in sliced} - {None}
+        raise UnsupportedError(f"{body.label}: the number of iterations is unknown; expected a sliced input")
+    counts = {item.size for item in sliced} - {None}
     if len(counts) > 1:
         raise FormatError(
             f"{body.label}: its sliced inputs have {sorted(filter(None, counts))} slices; expected the same number in "
             "each"
         )
     return Iterations(scope, ctx, body).by_scan(sliced)
+
+
+def _sequence(ctx: LayerContext, loop: LoopedCell, constants: ConstantValues, *, keep_operation: bool) -> list[str]:
+    """Translate the loop to OpenVINO's operation or to ONNX's operator; return the names of the loop's outputs."""
+    layer = loop.layer
+    convention = layer.convention if keep_operation else CANONICAL
+    names = {"X": arranged(ctx, ctx[loop.X], loop.axes, convention.axes_of("X"))}
+    for argument, place in loop.states.items():
+        names[argument] = arranged(ctx, ctx[place], "NH", convention.axes_of(argument))
+    if keep_operation:
+        names["sequence_lens"] = _lengths(ctx, loop)
+        inputs = [names.get(argument, "") for argument in CALL_ARGUMENTS]
+        outputs = ctx.nodes(layer.type, *inputs, outputs=len(layer.operation.outputs), domain=DOMAIN)
+        values = dict(zip(layer.operation.outputs, outputs, strict=True))
+    else:
+        values = operator(ctx, layer, layer.check_weights(loop.arrays(constants.value)), {}, names)
+    results = [""] * len(ctx.layer.outputs)
+    for place, (argument, axes) in loop.outputs.items():
+        results[place] = selected(ctx, values[argument], convention.axes_of(argument), axes)
+    return results
+
+
+def _lengths(ctx: LayerContext, loop: LoopedCell) -> str:
+    """Return seq_length for every row, a required input of OpenVINO's sequences."""
+    steps, rows = (loop.axes.index(axis) for axis in "TN")
+    shape = ctx.shape(loop.X) or (None,) * 3
+    length, count = shape[steps], shape[rows]
+    if length is not None and count is not None and count <= SMALL:
+        return ctx.constant([length] * count)
+    X = ctx[loop.X]
+    return ctx.node("Expand", ctx.dimension(X, steps), ctx.dimension(X, rows))
 
 
 def _loop(scope: Scope, ctx: LayerContext) -> list[str]:
@@ -77,16 +112,16 @@ def _loop(scope: Scope, ctx: LayerContext) -> list[str]:
         trips = ""
     if limit is not None and endless:
         for item in sliced:
-            if item.parts is not None and item.parts < limit:
+            if item.size is not None and item.size < limit:
                 raise FormatError(
-                    f"{body.label}: {item.mapped.layer.label} has {item.parts} slices for {limit} iterations"
+                    f"{body.label}: {item.mapped.layer.label} has {item.size} slices for {limit} iterations"
                 )
     return Iterations(scope, ctx, body).by_loop(sliced, trips, condition)
 
 
 def _if(scope: Scope, ctx: LayerContext) -> list[str]:
     bodies = {tag: _body(ctx, f"{tag}_body") for tag in ("then", "else")}
-    variables, maybe_unset = body_variables(scope, *bodies.values())
+    variables = body_variables(scope, *bodies.values())
     places = sorted(set.intersection(*({mapped.place for mapped in body.outputs} for body in bodies.values())))
     graphs = {}
     for tag, body in bodies.items():
@@ -97,16 +132,16 @@ def _if(scope: Scope, ctx: LayerContext) -> list[str]:
         inner = body_scope(scope, ctx, body, f"{ctx.layer.name}/{tag}")
         by_place = {mapped.place: mapped.layer for mapped in body.outputs}
         results = [by_place[place] for place in places]
-        enter(scope, inner, variables, maybe_unset)
+        enter(scope, inner, variables)
         inner.translate(results)
-        outputs = [body_result(inner, layer) for layer in results] + variables_after(inner, variables, maybe_unset)
+        outputs = [body_result(inner, layer) for layer in results] + variables_after(inner, variables)
         graphs[f"{tag}_branch"] = inner.graph.proto((), outputs)
     condition = ctx.element(0, "the condition")
     value = ctx.reshape(ctx[0], []) if condition is None else ctx.constant(bool(condition), "bool")
-    count = len(places) + len(variables) + len(maybe_unset)
+    count = len(places) + len(variables)
     values = ctx.nodes("If", value, outputs=count, **graphs) if count else []
     names = dict(zip(places, values, strict=False))
-    assign(scope, variables, maybe_unset, values[len(places) :])
+    assign(scope, variables, values[len(places) :])
     return [names.get(place, "") for place in range(len(ctx.layer.outputs))]
 
 
@@ -117,16 +152,3 @@ def _body(ctx: LayerContext, tag: str) -> Body:
     if not ctx.layer.bodies:
         raise UnsupportedError(not_translated(ctx.layer))
     return read_body(ctx.layer, tag)
-
-
-def _iterations_of_outputs(ctx: LayerContext, body: Body) -> int:
-    """Return the number of iterations of a TensorIterator without sliced inputs."""
-    for mapped in body.outputs:
-        shape, slices = ctx.layer.outputs[mapped.place].shape, mapped.slices
-        if slices is not None and shape is not None and slices.axis < len(shape):
-            size = shape[slices.axis]
-            if size is not None and size % slices.part_size == 0:
-                return size // slices.part_size
-    raise UnsupportedError(
-        f"{body.label}: the number of iterations is unknown; expected a sliced input, or an output with a known shape"
-    )

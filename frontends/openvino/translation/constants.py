@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError, shortened
 
+from ...onnx.onnx_package import import_onnx
+from ...onnx.session import NotRunnable, constant_values, onnxruntime
 from ..ir.bin_file import BinFile
 from ..ir.layer import NetLayer, Output
 from ..ir.port_maps import read_body
 from ..layers import IRLayer
 from ..net import Net
-from .context import LayerContext
+from .context import LayerContext, Translator
 from .graph import SMALL, Graph, guarded
 from .inputs import ValueNames
-from .onnx_frontend import NotRunnable, constant_values, import_onnx, onnxruntime
 from .operations import translator
-from .registry import Translator
 
 
 class ConstantValues:
@@ -39,13 +39,7 @@ class ConstantValues:
         self._cache: dict[Output, AnyArray] = {}
 
     def value(self, output: Output) -> AnyArray | None:
-        """Return a value; None if it depends on the model's inputs or on a layer that is not translated.
-
-        Raises
-        ------
-        PyrnnxError
-            A constant cannot be read, or an option of a layer is not translated.
-        """
+        """Return a value; None if it depends on the model's inputs or on a layer that is not translated."""
         if output.layer not in self.layers:
             return None
         known: dict[Output, AnyArray] = {}
@@ -129,13 +123,7 @@ def translate_layer(
     used: Callable[[int], bool] = lambda k: True,
     recurrent: IRLayer | None = None,
 ) -> list[str]:
-    """Translate a layer with `function`; return the names of its outputs' values.
-
-    Raises
-    ------
-    PyrnnxError
-        The layer has any fault; the message names the layer.
-    """
+    """Translate a layer with `function`; return the names of its outputs' values."""
     ctx = LayerContext(layer, values, used, recurrent)
     with guarded(layer.label, f"attributes and inputs of {shortened(layer.type)}"):
         names = function(ctx)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import INTEGERS, AnyArray, named_dtype
 from pyrnnx.errors import FormatError, shown
 
+from ..ir.layer import NetLayer
 from .graph import SMALL, WIDENED
 from .inputs import END, LayerInputs
 
@@ -18,13 +19,7 @@ class LayerContext(LayerInputs):
     """A layer in translation, whose methods add nodes to the graph; parameters as for `LayerInputs`."""
 
     def constant(self, values: Any, dtype: str | None = None) -> str:
-        """Add an initializer, by default of int64; return its name.
-
-        Raises
-        ------
-        FormatError
-            A value is out of the range of an integer dtype.
-        """
+        """Add an initializer, by default of int64; return its name."""
         source, target = np.asarray(values), named_dtype(dtype or "int64")
         with np.errstate(over="ignore", invalid="ignore"):  # overflows become infinity
             array = source.astype(target)
@@ -111,3 +106,28 @@ class LayerContext(LayerInputs):
 
     def concat(self, names: Sequence[str], axis: int = 0) -> str:
         return self.node("Concat", *names, axis=axis) if len(names) > 1 else names[0]
+
+
+Translator = Callable[[LayerContext], str | Sequence[str]]
+TranslatorType = TypeVar("TranslatorType", bound=Translator)
+
+# By type in lower case, then by the first opset of the translated version.
+TRANSLATORS: dict[str, dict[int, Translator]] = {}
+
+
+def translates(name: str, *, since: int = 1) -> Callable[[TranslatorType], TranslatorType]:
+    """Register a translator of an operation's versions since opset `since`."""
+
+    def register(function: TranslatorType) -> TranslatorType:
+        TRANSLATORS.setdefault(name.lower(), {})[since] = function
+        return function
+
+    return register
+
+
+def translator(layer: NetLayer) -> Translator | None:
+    """Return the translator of a layer's type and version; None if there is none."""
+    rows = TRANSLATORS.get(layer.type.lower(), {})
+    # The opset of "extension" and other sets of custom operations is 0.
+    first = max([since for since in rows if since <= layer.opset], default=None)
+    return None if first is None else rows[first]

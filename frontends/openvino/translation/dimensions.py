@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import UnsupportedError, shown
 from pyrnnx.operator.tensor_info import Interval
 
+from ...onnx.graph.inference import infer_shapes
+from ...onnx.onnx_package import import_onnx
+from ...onnx.recognise.scope import without_weights
 from ..ir.element_types import by_precision
 from ..ir.layer import NetLayer, Output
 from ..ir.variables import Variable
-from .graph import SMALL, Graph
-from .onnx_frontend import import_onnx, infer_shapes
+from .graph import Graph
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
 
 
 def input_info(graph: Graph, layer: NetLayer, name: str) -> ValueInfoProto:
-    """Return the info of a Parameter; its doc_string contains bounds of dynamic dimensions, which ONNX lacks.
-
-    Raises
-    ------
-    UnsupportedError
-        The Parameter has any rank.
-    """
+    """Return the info of a Parameter; its doc_string contains bounds of dynamic dimensions, which ONNX lacks."""
     shape = layer.outputs[0].shape
     if shape is None:
         raise UnsupportedError(
@@ -48,13 +43,7 @@ def output_info(graph: Graph, output: Output, name: str) -> ValueInfoProto:
 
 
 def variable_info(graph: Graph, variable: Variable, name: str, *, is_input: bool = False) -> ValueInfoProto:
-    """Return the info of a variable's value; dynamic dimensions of an input have names.
-
-    Raises
-    ------
-    UnsupportedError
-        No layer declares its element type.
-    """
+    """Return the info of a variable's value; dynamic dimensions of an input have names."""
     if variable.dtype is None:
         raise UnsupportedError(
             f"{variable.reads[0].label}: the element type of variable {shown(variable.id)} is unknown"
@@ -102,24 +91,10 @@ def _dimension(inferred: Any, declared: Any, symbols: set[str]) -> int | str | N
 
 
 def _inferred(model: ModelProto) -> ModelProto:
-    """Run shape inference on a copy without large constants, which it would copy once more."""
-    onnx = import_onnx()
-    light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
-    graph = light.graph
-    graph.name = model.graph.name
-    graph.node.extend(model.graph.node)
-    graph.input.extend(model.graph.input)
-    for info in model.graph.output:
-        graph.output.add(name=info.name)
-        graph.output[-1].type.tensor_type.elem_type = info.type.tensor_type.elem_type
-    for tensor in model.graph.initializer:
-        if math.prod(tensor.dims) <= SMALL:
-            graph.initializer.append(tensor)
-        else:
-            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    light = without_weights(model)
     try:
         # data_prop would take minutes and gigabytes for a cast of 2^27 elements.
         result: ModelProto = infer_shapes(light, strict_mode=True)
     except Exception:  # of several types, for a contradictory model; running it reports the cause
-        return light  # type: ignore[no-any-return]
+        return light
     return result

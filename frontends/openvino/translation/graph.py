@@ -13,7 +13,8 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 
-from .onnx_frontend import all_nodes, import_onnx, needed_names
+from ...onnx.graph.walk import all_nodes, needed_names
+from ...onnx.onnx_package import import_onnx
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -34,10 +35,6 @@ WIDENED: Mapping[str, Mapping[str, str]] = {
     "Einsum": {**_SMALL, "bfloat16": "float32"},
     "Pow": {"int8": "int32", "uint8": "int32", **_SHORT, **_WIDE},
     "ReverseSequence": {"bfloat16": "float32"},
-    "Unique": {
-        **dict.fromkeys(("uint8", "int16", "uint16", "int32", "uint32", "uint64", "bool"), "int64"),
-        "bfloat16": "float32",
-    },
 }
 
 

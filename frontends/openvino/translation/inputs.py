@@ -211,15 +211,7 @@ class LayerInputs(Attributes):
         return declared
 
     def rank(self, k: int, *, low: int = 0) -> int:
-        """Return the rank of the k-th input.
-
-        Raises
-        ------
-        UnsupportedError
-            The rank is unknown.
-        FormatError
-            The rank is below `low`.
-        """
+        """Return the rank of the k-th input."""
         shape = self.shape(k)
         if shape is None:
             raise UnsupportedError(f"{self.label}: the rank of input {k} is unknown; the translation to ONNX needs it")

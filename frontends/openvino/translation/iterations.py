@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import named_dtype
-from pyrnnx.errors import FormatError, UnsupportedError
+from pyrnnx.errors import FormatError, UnsupportedError, shown
 
 from ..ir.layer import NetLayer, Output
 from ..ir.port_maps import Body, Mapped, Slices
@@ -16,7 +15,7 @@ from ..ir.variables import Variable, variable_ids
 from .context import LayerContext
 from .dimensions import output_info, variable_info
 from .graph import Graph
-from .inputs import BEGIN, END
+from .inputs import BEGIN
 from .scope import Scope
 
 if TYPE_CHECKING:
@@ -24,23 +23,20 @@ if TYPE_CHECKING:
 
 
 class Sliced(NamedTuple):
-    """An input of which each iteration reads a part.
+    """An input of which each iteration reads one element along an axis.
 
     Attributes
     ----------
     mapped : Mapped
     name : str
-        The value; unless `is_narrow`, an axis of parts precedes the axis of slices.
-    parts : int or None
-        Number of parts, if it is known.
-    is_narrow : bool
-        True if each part has one element.
+        The whole value.
+    size : int or None
+        Its size along the axis, if that is known.
     """
 
     mapped: Mapped
     name: str
-    parts: int | None
-    is_narrow: bool
+    size: int | None
 
     @property
     def slices(self) -> Slices:
@@ -49,29 +45,12 @@ class Sliced(NamedTuple):
 
 
 def sliced_input(ctx: LayerContext, mapped: Mapped) -> Sliced:
-    """Cut an input to the range of its slices; add an axis of slices if they have several elements."""
+    """Return a sliced input with its size, as far as it is known."""
     assert mapped.slices is not None
-    axis, first, last, part, _ = mapped.slices
-    label = f"{ctx.label}: {mapped.layer.label}"
-    name, shape = ctx[mapped.place], ctx.shape(mapped.place)
+    shape = ctx.shape(mapped.place)
     if shape is not None:
-        ctx.axis(axis, len(shape), f"the axis of {mapped.layer.label}")
-    size = None if shape is None else shape[axis]
-    if not mapped.slices.are_whole:
-        if size is None:
-            raise UnsupportedError(f"{label} takes slices from {first} to {last} of an axis of unknown size")
-        low, high = (k + size if k < 0 else k for k in (first, last))
-        if not 0 <= low <= high < size:
-            raise FormatError(f"{label} takes slices from {first} to {last} of {size}")
-        name, size = ctx.slice(name, low, high + 1, axis), high - low + 1
-    if size is not None and size % part:
-        raise FormatError(f"{label} takes slices of {part} elements from an axis of {size}; expected a multiple")
-    if part == 1:
-        return Sliced(mapped, name, size, True)
-    dims = ctx.node("Shape", name)
-    count = ctx.node("Div", ctx.slice(dims, axis, axis + 1, 0), ctx.constant([part]))
-    dims = ctx.concat([ctx.slice(dims, 0, axis, 0), count, ctx.constant([part]), ctx.slice(dims, axis + 1, END, 0)])
-    return Sliced(mapped, ctx.node("Reshape", name, dims, allowzero=1), None if size is None else size // part, False)
+        ctx.axis(mapped.slices.axis, len(shape), f"the axis of {mapped.layer.label}")
+    return Sliced(mapped, ctx[mapped.place], None if shape is None else shape[mapped.slices.axis])
 
 
 class Iterations:
@@ -81,8 +60,8 @@ class Iterations:
         self.ctx, self.body, self._scope = ctx, body, scope
         self.inner = body_scope(scope, ctx, body, f"{ctx.layer.name}/body")
         self.carried = [mapped for mapped in body.inputs if mapped.layer in body.back_edges]
-        self.variables, self.maybe_unset = body_variables(scope, body)
-        self._num_carried = len(self.carried) + len(self.variables) + len(self.maybe_unset)
+        self.variables = body_variables(scope, body)
+        self._num_carried = len(self.carried) + len(self.variables)
         # Outputs are final carried values, or stacked values of all iterations.
         fed = {body.back_edges[mapped.layer].sources[0]: k for k, mapped in enumerate(self.carried)}
         self.final = {out.place: fed.get(out.layer.sources[0]) for out in body.outputs if out.slices is None}
@@ -103,23 +82,19 @@ class Iterations:
         for variable in self.variables:
             name = self.inner.states[variable.id] = self._graph.value_name(variable.id)
             infos.append(variable_info(self._graph, variable, name))
-        for variable in self.maybe_unset:
-            name = self.inner.flags[variable.id] = self._graph.value_name(f"{variable.id}_known")
-            infos.append(_flag_info(self._graph, name))
         return infos
 
     def _first(self) -> list[str]:
         """Return the first values of carried inputs."""
         values = [self.ctx[mapped.place] for mapped in self.carried]
-        values += [_current(self._scope, variable) for variable in self.variables]
-        return values + [_current_flag(self._scope, variable) for variable in self.maybe_unset]
+        return values + [self._scope.current(variable.id) for variable in self.variables]
 
     def _outputs(self) -> list[ValueInfoProto]:
         """Translate the body; return its outputs, carried and stacked."""
         ends = [self.body.back_edges[mapped.layer] for mapped in self.carried] + [out.layer for out in self.stacked]
         self.inner.translate([*ends, *([] if self.body.condition is None else [self.body.condition])])
         results = [body_result(self.inner, layer) for layer in ends]
-        results[len(self.carried) : len(self.carried)] = variables_after(self.inner, self.variables, self.maybe_unset)
+        results[len(self.carried) : len(self.carried)] = variables_after(self.inner, self.variables)
         return results
 
     def by_scan(self, sliced: Sequence[Sliced]) -> list[str]:
@@ -127,7 +102,7 @@ class Iterations:
         ctx = self.ctx
         infos = self._carried() + [self._input(item.mapped.layer) for item in sliced]
         outputs = self._outputs()
-        scanned = [self._parts_first(item) for item in sliced]
+        scanned = [self._first_axis(item) for item in sliced]
         results = ctx.nodes(
             "Scan",
             *self._first(),
@@ -139,10 +114,10 @@ class Iterations:
         )
         return self._by_place(results)
 
-    def _parts_first(self, item: Sliced) -> str:
-        """Move the axis of parts to the front: if Scan does so, ONNX Runtime ends the process at an empty value."""
+    def _first_axis(self, item: Sliced) -> str:
+        """Move the sliced axis to the front: if Scan does so, ONNX Runtime ends the process at an empty value."""
         ctx, axis = self.ctx, item.slices.axis
-        name = ctx.unsqueeze(item.name, [axis + 1]) if item.is_narrow else item.name
+        name = ctx.unsqueeze(item.name, [axis + 1])
         if axis == 0:
             return name
         others = [k for k in range(ctx.rank(item.mapped.place) + 1) if k != axis]
@@ -184,8 +159,7 @@ class Iterations:
         index = step
         if slices.is_reversed:
             (index,) = graph.node("Sub", [graph.constant(np.int64(-1)), step], layer.name)
-        if item.is_narrow:
-            (index,) = graph.node("Reshape", [index, graph.constant([1])], layer.name)
+        (index,) = graph.node("Reshape", [index, graph.constant([1])], layer.name)
         (name,) = graph.node("Gather", [item.name, index], layer.name, axis=slices.axis)
         self.inner.values.names[Output(layer, 0)] = name
 
@@ -218,18 +192,17 @@ class Iterations:
         for place, k in self.final.items():
             if k is not None:
                 names[place] = results[k]
-        assign(self._scope, self.variables, self.maybe_unset, results[len(self.carried) : self._num_carried])
+        assign(self._scope, self.variables, results[len(self.carried) : self._num_carried])
         for name, mapped in zip(results[self._num_carried :], self.stacked, strict=True):
             slices, shape = mapped.slices, mapped.layer.sources[0].port.shape
             if slices is None:  # the value of the last iteration
                 names[mapped.place] = ctx.node("Gather", name, ctx.constant(-1), axis=0)
                 continue
-            part = slices.part_size
-            if shape is not None and (slices.axis >= len(shape) or shape[slices.axis] not in (part, None)):
+            if shape is not None and (slices.axis >= len(shape) or shape[slices.axis] not in (1, None)):
                 raise FormatError(
-                    f"{self.body.label}: {mapped.layer.label} has shape {shape}; expected {part} at axis {slices.axis}"
+                    f"{self.body.label}: {mapped.layer.label} has shape {shape}; expected 1 at axis {slices.axis}"
                 )
-            names[mapped.place] = _joined(ctx, self._moved(name, mapped, slices), slices)
+            names[mapped.place] = ctx.squeeze(self._moved(name, mapped, slices), [slices.axis + 1])
         return names
 
 
@@ -248,65 +221,33 @@ def body_result(inner: Scope, layer: NetLayer) -> ValueInfoProto:
     return output_info(inner.graph, source, name)
 
 
-def body_variables(scope: Scope, *bodies: Body) -> tuple[list[Variable], list[Variable]]:
-    """Return the variables that bodies, nested ones too, read or assign; and those that may be unset."""
+def body_variables(scope: Scope, *bodies: Body) -> list[Variable]:
+    """Return the variables that bodies, nested ones too, read or assign."""
     ids = variable_ids(layer for body in bodies for layer in body.graph.everything)
     variables = [scope.whole.variables[identifier] for identifier in ids]
-    known = scope.states.keys() | scope.assigned.keys()
-    return variables, [row for row in variables if row.id not in known or scope.current_flag(row.id) is not None]
-
-
-def variables_after(
-    inner: Scope, variables: Sequence[Variable], maybe_unset: Sequence[Variable]
-) -> list[ValueInfoProto]:
-    """Add the final values of variables, and the flags of those that may be unset, as outputs of the body."""
-    graph, infos = inner.graph, []
     for variable in variables:
-        (name,) = graph.node("Identity", [inner.current(variable.id)], variable.id)
-        infos.append(variable_info(graph, variable, name))
-    for variable in maybe_unset:
-        flag = inner.current_flag(variable.id) or graph.constant(np.array(True))
-        infos.append(_flag_info(graph, graph.node("Identity", [flag], variable.id)[0]))
+        if variable.id not in scope.states and variable.id not in scope.assigned:
+            raise UnsupportedError(
+                f"{variable.reads[0].label}: variable {shown(variable.id)} is read in a body, and its first value "
+                "depends on inputs; expected a constant first value, or a value in the model's `state`"
+            )
+    return variables
+
+
+def variables_after(inner: Scope, variables: Sequence[Variable]) -> list[ValueInfoProto]:
+    """Add the final values of variables as outputs of the body."""
+    infos = []
+    for variable in variables:
+        (name,) = inner.graph.node("Identity", [inner.current(variable.id)], variable.id)
+        infos.append(variable_info(inner.graph, variable, name))
     return infos
 
 
-def assign(scope: Scope, variables: Sequence[Variable], maybe_unset: Sequence[Variable], names: Sequence[str]) -> None:
+def assign(scope: Scope, variables: Sequence[Variable], names: Sequence[str]) -> None:
     """Assign the node's outputs that `variables_after` added in the body to the variables."""
-    scope.assigned |= {variable.id: name for variable, name in zip(variables, names, strict=False)}
-    scope.assigned_flags |= {row.id: name for row, name in zip(maybe_unset, names[len(variables) :], strict=True)}
+    scope.assigned |= {variable.id: name for variable, name in zip(variables, names, strict=True)}
 
 
-def _current(scope: Scope, variable: Variable) -> str:
-    """Return the value of a variable; if it is unset, a placeholder that is never read."""
-    if variable.id in scope.states or variable.id in scope.assigned:
-        return scope.current(variable.id)
-    sizes = [size if isinstance(size, int) else 0 for size in variable.shape or ()]
-    shape = scope.graph.constant(np.array(sizes, np.int64))
-    zero = scope.graph.onnx.numpy_helper.from_array(np.zeros(1, named_dtype(str(variable.dtype))))
-    return scope.graph.node("ConstantOfShape", [shape], variable.id, value=zero)[0]
-
-
-def _current_flag(scope: Scope, variable: Variable) -> str:
-    return scope.current_flag(variable.id) or scope.graph.constant(np.array(False))
-
-
-def enter(scope: Scope, inner: Scope, variables: Sequence[Variable], maybe_unset: Sequence[Variable]) -> None:
-    """Pass the current values and flags of variables to a body that runs once."""
-    inner.states |= {variable.id: _current(scope, variable) for variable in variables}
-    inner.flags |= {variable.id: _current_flag(scope, variable) for variable in maybe_unset}
-
-
-def _flag_info(graph: Graph, name: str) -> ValueInfoProto:
-    info: ValueInfoProto = graph.onnx.helper.make_tensor_value_info(name, graph.onnx.TensorProto.BOOL, [])
-    return info
-
-
-def _joined(ctx: LayerContext, name: str, slices: Slices) -> str:
-    """Merge the axis of parts and the axis of slices after it."""
-    axis = slices.axis
-    if slices.part_size == 1:
-        return ctx.squeeze(name, [axis + 1])
-    dims = ctx.node("Shape", name)
-    size = ctx.node("Mul", *(ctx.slice(dims, k, k + 1, 0) for k in (axis, axis + 1)))
-    dims = ctx.concat([ctx.slice(dims, 0, axis, 0), size, ctx.slice(dims, axis + 2, END, 0)])
-    return ctx.node("Reshape", name, dims, allowzero=1)
+def enter(scope: Scope, inner: Scope, variables: Sequence[Variable]) -> None:
+    """Pass the current values of variables to a body that runs once."""
+    inner.states |= {variable.id: scope.current(variable.id) for variable in variables}

@@ -20,9 +20,8 @@ from .constants import ConstantValues, translate_layer
 from .context import LayerContext
 from .graph import SMALL, Graph, guarded
 from .inputs import ValueNames
-from .onnx_frontend import DOMAIN
 from .operations import TRANSLATORS, translator
-from .operations.recurrent import as_operation, weight_inputs
+from .operations.recurrent import DOMAIN, as_operation, weight_inputs
 
 Prepared = Callable[[NetLayer], BoundLayer | IRLayer]
 # Translator of a layer that has bodies or a variable; it returns the names of outputs, "" for one without a value.
@@ -71,8 +70,6 @@ class Scope:
         Names of the values of translated layers.
     states, assigned : dict
         Names of variables' values by id, before and after the scope; those before only if they are known.
-    flags, assigned_flags : dict
-        Names of the flags "variable is set", before and after, of variables that a body may set first.
     """
 
     def __init__(self, whole: Whole, layers: NetGraph, graph: Graph, outputs: Mapping[Output, str] = _NO_NAMES) -> None:
@@ -80,8 +77,6 @@ class Scope:
         self.values = ValueNames(graph, whole.constants.value)
         self.states: dict[str, str] = {}
         self.assigned: dict[str, str] = {}
-        self.flags: dict[str, str] = {}
-        self.assigned_flags: dict[str, str] = {}
         self._outputs = outputs  # values with fixed names: the model's outputs
 
     def inside(self, layers: NetGraph, name: str) -> Scope:
@@ -92,17 +87,13 @@ class Scope:
         """Return the name of a variable's current value."""
         return self.assigned[identifier] if identifier in self.assigned else self.states[identifier]
 
-    def current_flag(self, identifier: str) -> str | None:
-        """Return the name of the flag "variable is set"; None if the variable is always set."""
-        return (self.assigned_flags if identifier in self.assigned else self.flags).get(identifier)
-
     def translate(self, ends: Iterable[NetLayer], *, everything: bool = False) -> None:
-        """Translate the layers that `ends` and variables need; with `everything`, also all others if possible."""
+        """Translate the layers that `ends` and variables need; with `everything`, others too, but no constants."""
         needed = self._needed([*ends, *filter(_holds_variable, self.layers.layers)])
         for layer in self.layers.order:
             if layer in needed:
                 self._layer(layer)
-            elif everything:
+            elif everything and layer not in self.whole.constants.layers:
                 self._layer_if_possible(layer)
 
     def _needed(self, ends: Iterable[NetLayer]) -> set[NetLayer]:

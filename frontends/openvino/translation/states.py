@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyrnnx.errors import FormatError, UnsupportedError
 
 from ..ir.element_types import by_precision
-from ..ir.layer import Output
 from .context import LayerContext
-from .dimensions import output_info
 from .scope import InScope, Scope, not_translated
-
-if TYPE_CHECKING:
-    from onnx import GraphProto
 
 __all__ = ["STATES"]
 
@@ -23,33 +16,17 @@ def _read_value(scope: Scope, ctx: LayerContext) -> list[str]:
     ctx.ignore("variable_type", "variable_shape")  # `variables` has read them
     if len(ctx) > 1:
         raise FormatError(f"{ctx.label}: the layer has {len(ctx)} inputs; expected at most 1")
-    value = scope.states.get(identifier)
-    if value is None:
-        value = ctx[0]  # the first value
+    if ctx.has(0):
         expected = _declared(ctx)
         if expected not in (None, ctx.dtype(0)):
             raise FormatError(f"{ctx.label}: its first value has dtype {ctx.dtype(0)}; expected {expected}")
-    elif identifier in scope.flags:
-        if not ctx.has(0):
-            raise UnsupportedError(
-                f"{ctx.label}: it has no input, but another ReadValue of its variable has one; expected one here, too"
-            )
-        branches = {"then_branch": value, "else_branch": ctx[0]}
-        return ctx.nodes("If", scope.flags[identifier], outputs=1, **{k: _same(ctx, v) for k, v in branches.items()})
-    return [ctx.node("Identity", value)]
+    return [ctx.node("Identity", scope.states[identifier] if identifier in scope.states else ctx[0])]
 
 
 def _declared(ctx: LayerContext) -> str | None:
     """Return the dtype of the output port; None if it is dynamic."""
     precision = ctx.layer.outputs[0].precision
     return None if precision is None else by_precision(ctx.label, precision).computed
-
-
-def _same(ctx: LayerContext, value: str) -> GraphProto:
-    """Return a body that outputs a value of the outer graph."""
-    graph = ctx.graph.body(ctx.layer.name)
-    (name,) = graph.node("Identity", [value], ctx.layer.name)
-    return graph.proto((), [output_info(graph, Output(ctx.layer, 0), name)])
 
 
 def _assign(scope: Scope, ctx: LayerContext) -> list[str]:

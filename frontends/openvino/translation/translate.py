@@ -11,6 +11,8 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import UnsupportedError, shown
 
+from ...onnx.model import Model
+from ...onnx.onnx_package import import_onnx
 from ..ir.layer import NetLayer, Output
 from ..ir.variables import Variable, variables
 from ..layers import BoundLayer, IRLayer
@@ -18,7 +20,6 @@ from .bodies import BODIES
 from .constants import ConstantValues
 from .dimensions import input_info, output_info, variable_info, with_output_dimensions
 from .graph import LARGEST_MODEL, Graph, drop_unused, guarded
-from .onnx_frontend import Model, import_onnx, runnable
 from .scope import Prepared, Scope, Whole
 from .states import STATES
 
@@ -30,19 +31,11 @@ _EXPECTED = "consistent attributes, ports and constants in each layer"
 
 
 class Names(NamedTuple):
-    """Names of a model's inputs and outputs, in the order of Parameter and Result layers, and of its variables."""
+    """Names of inputs and outputs in the order of Parameters and Results; of each variable's input and output."""
 
     inputs: Sequence[str]
     outputs: Sequence[str]
-    states: Mapping[str, StateNames]
-
-
-class StateNames(NamedTuple):
-    """Names of a variable's input and output, and of its flag "variable is set"."""
-
-    before: str
-    after: str
-    known: str
+    states: Mapping[str, tuple[str, str]]
 
 
 def export(constants: ConstantValues, names: Names, label: str) -> ModelProto:
@@ -67,7 +60,7 @@ def export(constants: ConstantValues, names: Names, label: str) -> ModelProto:
         for variable in variables(net):
             value = _first_value(variable, constants)
             if value is not None:
-                name = names.states[variable.id].before
+                name = names.states[variable.id][0]
                 result.graph.initializer.append(import_onnx().numpy_helper.from_array(value, name))
         return result
 
@@ -93,8 +86,6 @@ class Program(NamedTuple):
         Names of values in the model.
     first_values : frozenset of str
         Names of the first values of variables that are not inputs.
-    flags : frozenset of str
-        Flags "variable is set" of variables that may be unset after the run.
     layers : mapping
         Layers that run recurrent nodes, by the nodes' names.
     """
@@ -102,7 +93,6 @@ class Program(NamedTuple):
     model: Model
     values: Mapping[Output, str]
     first_values: frozenset[str]
-    flags: frozenset[str]
     layers: Mapping[str, BoundLayer | IRLayer]
 
 
@@ -112,11 +102,10 @@ def program(
     label: str,
     prepared: Prepared,
     *,
-    everything: bool = False,
     missing: frozenset[str] = frozenset(),
     session_options: Any = None,
 ) -> Program:
-    """Build the program of a net.
+    """Build the program of a net; it skips layers that no output depends on if they cannot be translated.
 
     Parameters
     ----------
@@ -127,26 +116,19 @@ def program(
         Name of the model in errors.
     prepared : callable
         Function from a recurrent layer to the layer that runs it.
-    everything : bool
-        Translate also layers that no output depends on, as far as possible.
     missing : frozenset of str
         The ids of variables that are not inputs: the net computes their first values.
     session_options : onnxruntime.SessionOptions, optional
         As for `read_model`.
-
-    Raises
-    ------
-    PyrnnxError
-        As in `to_onnx`.
     """
     with guarded(f"IR {shown(constants.net.name)}", _EXPECTED):
         translation = _Translation(constants, names, prepared)
-        model = translation.run(everything, missing)
+        model = translation.run(missing, everything=True)
     reads = [layer for identifier in missing for layer in translation.variables[identifier].reads]
     first_values = frozenset(translation.values[Output(layer, 0)] for layer in reads if layer in constants.net.order)
     run_by = translation.run_by
-    flags = frozenset(translation.flags)
-    return Program(runnable(model, label, run_by, session_options), translation.values, first_values, flags, run_by)
+    runnable = Model(model, label, session_options=session_options, others=run_by)
+    return Program(runnable, translation.values, first_values, run_by)
 
 
 class _Translation:
@@ -162,10 +144,9 @@ class _Translation:
         self.variables = {variable.id: variable for variable in variables(self.net)}
         self._whole = Whole(self.net, constants, {**BODIES, **STATES}, prepared, self.variables)
         self._scope = Scope(self._whole, self.net, self.graph, outputs)
-        self.flags: list[str] = []
         self.values, self.run_by = self._scope.values.names, self._whole.run_by
 
-    def run(self, everything: bool = False, missing: frozenset[str] = frozenset()) -> ModelProto:
+    def run(self, missing: frozenset[str] = frozenset(), *, everything: bool = False) -> ModelProto:
         """Return the model; variables are inputs unless they are `missing`."""
         infos = []
         for layer, name in zip(self.net.parameters, self.names.inputs, strict=True):
@@ -173,28 +154,21 @@ class _Translation:
             infos.append(input_info(self.graph, layer, name))
         for identifier, variable in self.variables.items():
             if identifier not in missing:
-                name = self._scope.states[identifier] = self.names.states[identifier].before
+                name = self._scope.states[identifier] = self.names.states[identifier][0]
                 infos.append(variable_info(self.graph, variable, name, is_input=True))
         self._scope.translate(self.net.results, everything=everything)
         results = [self._result(layer, name) for layer, name in zip(self.net.results, self.names.outputs, strict=True)]
-        results += [info for variable in self.variables.values() for info in self._state(variable)]
+        results += [self._state(variable) for variable in self.variables.values()]
         return self.graph.model(infos, results)
 
-    def _state(self, variable: Variable) -> list[ValueInfoProto]:
-        """Add the final value of a variable, and its flag if it may be unset, as outputs."""
-        scope, (_, name, flag_name) = self._scope, self.names.states[variable.id]
+    def _state(self, variable: Variable) -> ValueInfoProto:
+        """Add the final value of a variable as an output."""
+        scope, name = self._scope, self.names.states[variable.id][1]
         known = variable.id in scope.assigned or variable.id in scope.states
         value = scope.current(variable.id) if known else self.values[Output(variable.reads[0], 0)]
         (identity,) = self.graph.node("Identity", [value], name)
         self.graph.rename(identity, name, len(self.graph.nodes) - 1)
-        infos = [variable_info(self.graph, variable, name)]
-        flag = scope.current_flag(variable.id)
-        if flag is not None:
-            self.flags.append(flag_name)
-            (identity,) = self.graph.node("Identity", [flag], flag_name)
-            self.graph.rename(identity, flag_name, len(self.graph.nodes) - 1)
-            infos.append(self.graph.onnx.helper.make_tensor_value_info(flag_name, self.graph.element_type("bool"), []))
-        return infos
+        return variable_info(self.graph, variable, name)
 
     def _result(self, layer: NetLayer, name: str) -> Any:
         source = layer.sources[0]

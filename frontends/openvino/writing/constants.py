@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.operator.tensor_info import TensorInfo
 
+from ...onnx.graph.constants import array_of, named, shape_of
+from ...onnx.graph.walk import subgraphs
+from ...onnx.onnx_package import import_onnx
+from ...onnx.operators.nodes import is_recurrent
+from ...onnx.session import RANDOM, NotRunnable, constant_values
 from ..translation.graph import IR_VERSION
-from ..translation.onnx_frontend import (
-    RANDOM,
-    NotRunnable,
-    array_of,
-    constant_values,
-    import_onnx,
-    is_recurrent,
-    named,
-    shape_of,
-    subgraphs,
-)
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto

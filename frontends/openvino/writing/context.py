@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import UnsupportedError, shown
 
+from ...onnx.graph.walk import node_label
+from ...onnx.onnx_package import import_onnx
 from ..ir.element_types import BY_PRECISION
 from ..ir.writer import Element, Shape, Value
-from ..translation.onnx_frontend import import_onnx, node_label
 from .net import Net
 from .views import Sequential, View, broadcast, plain
 
@@ -219,3 +220,20 @@ def _text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_text, value))
     return repr(value) if isinstance(value, float) else str(value)
+
+
+Writer = Callable[[NodeContext], View | Sequential | Sequence[View | Sequential]]
+WriterType = TypeVar("WriterType", bound=Writer)
+
+# By operators of ONNX's default domain; a writer supports all versions of its operators.
+WRITERS: dict[str, Writer] = {}
+
+
+def writes(*names: str) -> Callable[[WriterType], WriterType]:
+    """Register a writer of operators, which returns the first outputs of the node."""
+
+    def register(function: WriterType) -> WriterType:
+        WRITERS.update(dict.fromkeys(names, function))
+        return function
+
+    return register

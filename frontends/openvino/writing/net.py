@@ -57,13 +57,7 @@ class Net:
         self._write_nodes(self)
 
     def view(self, name: str) -> View:
-        """Return the value of a name, with its axes in any order.
-
-        Raises
-        ------
-        UnsupportedError
-            The value is an output that was not written, or a constant of a type that IR lacks.
-        """
+        """Return the value of a name, with its axes in any order."""
         if name not in self._views:
             array = self.source.constant(name)
             if array is None and self._outer is not None and name not in self._absent:
@@ -80,13 +74,7 @@ class Net:
         return name in self._sequences or (self._outer is not None and self._outer.is_sequence(name))
 
     def sequence(self, name: str) -> Sequential:
-        """Return a sequence by name; a body reads its elements as those of the net around it.
-
-        Raises
-        ------
-        UnsupportedError
-            It is an input, or an output that was not written.
-        """
+        """Return a sequence by name; a body reads its elements as those of the net around it."""
         if name in self._sequences:
             return self._sequences[name]
         if self._outer is None or name in self._absent:
@@ -150,13 +138,7 @@ class Net:
         return self._transposed[view]
 
     def declared(self, label: str, name: str, rank: int | None = None) -> tuple[str, Shape]:
-        """Return the precision and shape of a value by ONNX's shape inference.
-
-        Raises
-        ------
-        UnsupportedError
-            They are unknown, or IR lacks the type.
-        """
+        """Return the precision and shape of a value by ONNX's shape inference."""
         info = self.source.types.get(name)
         dtype = None if info is None else info.dtype
         if info is None or dtype is None or (info.shape is None and rank is None):

@@ -18,8 +18,12 @@ from pyrnnx._internal.dtypes import named_dtype
 from pyrnnx.errors import FormatError, shortened
 from pyrnnx.operator.tensor_info import TensorInfo
 
+from ...onnx.graph.constants import named
+from ...onnx.graph.inference import infer_shapes
+from ...onnx.graph.value_info import tensor_info
+from ...onnx.graph.walk import local_names, subgraphs
+from ...onnx.onnx_package import import_onnx
 from ..translation.graph import drop_unused
-from ..translation.onnx_frontend import import_onnx, infer_shapes, local_names, named, subgraphs, tensor_info
 from .constants import Constants
 from .sizes import Sizes, attribute_of, squeezed_one
 
@@ -51,11 +55,6 @@ def simplified(
         Types of inputs and captured values.
     tensors : mapping
         Constants, also captured ones.
-
-    Raises
-    ------
-    FormatError
-        Shape inference fails, because the model is faulty.
     """
     onnx = import_onnx()
     constants = Constants(opsets, label, tensors)

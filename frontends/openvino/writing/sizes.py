@@ -11,7 +11,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from ..translation.onnx_frontend import import_onnx
+from ...onnx.onnx_package import import_onnx
 
 if TYPE_CHECKING:
     from onnx import NodeProto

@@ -12,17 +12,13 @@ from pyrnnx.errors import FormatError, shortened
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from ..translation.onnx_frontend import (
-    Model,
-    RecurrentModel,
-    array_of,
-    import_onnx,
-    local_names,
-    needed_names,
-    protos,
-    read_model,
-    tensor_info,
-)
+from ...onnx.graph.constants import array_of
+from ...onnx.graph.places import protos
+from ...onnx.graph.value_info import tensor_info
+from ...onnx.graph.walk import local_names, needed_names
+from ...onnx.model import Model, read_model
+from ...onnx.onnx_package import import_onnx
+from ...onnx.passes.recurrent import RecurrentModel
 from .simplify import simplified
 
 if TYPE_CHECKING:
@@ -74,13 +70,7 @@ class Source:
         inputs: Mapping[str, TensorInfo],
         tensors: Mapping[str, AnyArray] = MappingProxyType({}),
     ) -> Source:
-        """Return the source of a body whose inputs have these types, or are constants.
-
-        Raises
-        ------
-        FormatError
-            Shape inference fails.
-        """
+        """Return the source of a body whose inputs have these types, or are constants."""
         copy = import_onnx().GraphProto()
         copy.CopyFrom(graph)
         del copy.value_info[:]  # exporters declare shapes that differ between iterations
@@ -95,26 +85,14 @@ class Source:
 
 
 def onnx_model(source: Any, label: str = "") -> Model:
-    """Return a model, or read one from a path, bytes or a ModelProto; `label` is its name in errors.
-
-    Raises
-    ------
-    PyrnnxError
-        As in the ONNX front-end's `read_model`.
-    """
+    """Return a model, or read one from a path, bytes or a ModelProto; `label` is its name in errors."""
     if isinstance(source, Model):
         return source
     return Model(source, label) if label else read_model(source)
 
 
 def source_of(model: Model) -> Source:
-    """Simplify a model and infer its types.
-
-    Raises
-    ------
-    PyrnnxError
-        As in `model.layers`; or functions cannot be inlined, or shape inference fails, because the model is faulty.
-    """
+    """Simplify a model and infer its types."""
     layered = model._with_layers()
     proto = _inlined(_without_weights(layered), model.label)
     tensors = {tensor.name: layered.arrays.get(tensor.name, tensor) for tensor in proto.graph.initializer}

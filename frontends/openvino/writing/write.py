@@ -7,8 +7,11 @@ from typing import Any
 
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 
+from ...onnx.graph.walk import subgraphs
+from ...onnx.model import Model
+from ...onnx.onnx_package import import_onnx
+from ...onnx.operators.nodes import is_recurrent
 from ..ir.writer import NetWriter
-from ..translation.onnx_frontend import Model, import_onnx, is_recurrent, subgraphs
 from .context import NodeContext
 from .net import Net
 from .operations import WRITERS

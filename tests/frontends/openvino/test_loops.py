@@ -92,9 +92,8 @@ BROKEN: dict[str, tuple[Callable[[], str], str]] = {
     "part_size 0": (first(part_size=0), "part_size 0"),
     "stride 0": (first(stride=0), "stride 0"),
     "overlapping slices": (first(part_size=2), "part_size 2 and stride 1"),
-    "slices that do not fit": (first(part_size=2, stride=2), "slices of 2 elements from an axis of 5"),
-    "huge slices": (first(part_size=2**62, stride=2**62), "slices of"),
-    "start beyond the end": (first(start=7), "from 7 to -1 of 5"),
+    "slices of two elements": (first(part_size=2, stride=2), "part_size 2 and stride 2; expected a part_size of 1"),
+    "slices of a part": (first(start=1), "start 1 and end -1; expected 0 and -1"),
     "number of many digits": (first(start="9" * 40), "expected an integer"),
     "start without an axis": (first(axis=None, start=0), "has start but no axis"),
     "unknown attribute": (first(speed=3), "attribute 'speed'"),
@@ -133,8 +132,8 @@ def test_broken_loops(name: str) -> None:
 
 @pytest.mark.parametrize("depth", [1, 5, 25])
 def test_nested_bodies(depth: int) -> None:
-    x = np.array([1, 2], np.float32)
-    assert next(iter(read_model(loops.nested(depth), b"")(x).values())).tolist() == [1, 2]
+    x = np.array([3], np.float32)
+    assert next(iter(read_model(loops.nested(depth), b"")(x).values())).tolist() == [3]
 
 
 def of_any_length(text: str) -> str:
@@ -150,14 +149,3 @@ def test_no_steps() -> None:
     text, weights, arrays = as_a_body("LSTM")
     with pytest.raises(ArgumentError, match=r"Scan.*Dimension 0 is 0"):
         read_model(of_any_length(text), weights)(X, *arrays[1:])
-
-
-def test_slices_of_a_part() -> None:
-    """A loop over steps 1 to 3 is no sequence: its states are those of the cell."""
-    model = read_model(XML.replace(FIRST, FIRST.replace("axis", 'start="1" end="3" axis')), BIN)
-    Y, *_ = model(*ARRAYS).values()
-    states = ARRAYS[1:]
-    for t in range(1, 4):
-        states = list(model.layers["cell"](ARRAYS[0][:, t], *states))
-        np.testing.assert_allclose(Y[:, t - 1], states[0], atol=TOLERANCE)
-    assert Y.shape == (3, 3, 6)

@@ -21,8 +21,6 @@ from rows import each_row
 
 from pyrnnx import FormatError, Layer, PyrnnxError, RecurrentOp
 from pyrnnx.frontends.openvino import BoundLayer, Model, read_model, read_net, write_model
-from pyrnnx.layers import layer as layer_module
-from pyrnnx.layers.prepare import prepare
 
 XML, BIN = nets.lstm_net()
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -106,25 +104,6 @@ def owner(array: Any) -> Any:
     return array
 
 
-@pytest.mark.parametrize("layers_first", [False, True])
-def test_calls_and_layers_share_what_is_prepared(layers_first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("onnx")
-    prepared = []
-
-    def counted(*given: Any) -> Any:
-        prepared.append(given)
-        return prepare(*given)
-
-    monkeypatch.setattr(layer_module, "prepare", counted)
-    model, arrays = read_model(XML, BIN), nets.lstm_inputs()
-    if layers_first:
-        assert isinstance(model.layers["lstm"], BoundLayer)
-    outputs = model(arrays)
-    model(arrays, outputs=["relu", *outputs])
-    assert isinstance(model.layers["lstm"], BoundLayer)
-    assert len(prepared) == 1
-
-
 def test_weights_of_a_file_are_not_copied(tmp_path: Path) -> None:
     """They are bytes that nobody can write to, read once; beside them are only the packed weights."""
     model = large(tmp_path)
@@ -145,17 +124,6 @@ def compressed() -> Model:
     full = layer(21, "W32", "Convert", {"destination_type": "f32"}, [("FP16", shape)], [("FP32", shape)])
     text = XML.replace("</layers>", f"{half}{full}</layers>").replace(edges("4.0 8.4"), edges("20.0 21.0", "21.1 8.4"))
     return read_model(text, store.data)
-
-
-def test_constants_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call does not compute the constants of the layers again."""
-    pytest.importorskip("onnx")
-    from pyrnnx.frontends.openvino.translation import constants
-
-    model = compressed()
-    assert isinstance(model.layers["lstm"], BoundLayer)
-    monkeypatch.setattr(constants, "constant_values", lambda *given: pytest.fail("a constant is computed again"))
-    model(nets.lstm_inputs())
 
 
 def test_constants_that_need_onnx(monkeypatch: pytest.MonkeyPatch) -> None:

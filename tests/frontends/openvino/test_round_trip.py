@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from layers import float32, random_arrays
 from lxml import etree
-from onnx import TensorProto, helper, numpy_helper
-from openvino_irs import check, from_onnx, run_exported
-from openvino_irs import save as save_ir
+from openvino_irs import run_exported
 from openvino_nodes import IR_NAMES, IR_OUTPUTS, Drawn, draw
 from peers import compile_openvino, run_openvino
 from rows import each_row, few_rows
@@ -24,31 +21,13 @@ from pyrnnx.frontends import onnx as onnx_frontend
 from pyrnnx.frontends import openvino as openvino_frontend
 from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, read_model, to_onnx, write_model
 from pyrnnx.operator.op import CELLS
-from pyrnnx.testing.cases import make_arrays
 from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
-from pyrnnx.testing.onnx_models import make_node
 
 openvino = pytest.importorskip("openvino")
 operations = pytest.importorskip("openvino.opset13")
 
 # float32 on every side: sums of up to 30 terms in another order, up to 7 steps, functions of some units each
 TOLERANCE = 1e-5
-
-
-def model_of_node(drawn: Drawn) -> onnx.ModelProto:
-    """The node, its weights and constants as initializers."""
-    case, given = drawn.case, drawn.given
-    node = make_node(case, drawn.arrays)
-    node.attribute.append(helper.make_attribute("hidden_size", case.H))  # ONNX Runtime needs it
-    types = {name: helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in given.items()}
-    graph = helper.make_graph(
-        [node],
-        "node",
-        [helper.make_tensor_value_info(name, types[name], array.shape) for name, array in given.items()],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, case.shapes()[name]) for name in node.output],
-        [numpy_helper.from_array(array, name) for name, array in drawn.arrays.items() if name not in given],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", case.opset)], ir_version=10)
 
 
 def run_written(path: Path, drawn: Drawn) -> tuple[Array, ...]:
@@ -87,18 +66,6 @@ def test_node_to_ir_to_onnx(seed: int, tmp_path: Path) -> None:
         np.testing.assert_array_equal(back.weights[name], layer.weights[name])
 
 
-@few_rows("seed", range(0, 60, 7), range(100))
-def test_node_converted_by_openvino(seed: int, tmp_path: Path) -> None:
-    drawn = draw(seed)
-    drawn = replace(drawn, case=replace(drawn.case, attributes={**drawn.case.attributes, "layout": 0}))
-    drawn = replace(drawn, arrays=make_arrays(drawn.case))
-    proto, expected = model_of_node(drawn), [array.astype(np.float32) for array in drawn.expected()]
-    read = check(save_ir(from_onnx(proto, tmp_path), tmp_path), list(drawn.given.values()), expected=expected)
-    assert [info.name for info in read.inputs] == [info.name for info in proto.graph.input]
-    assert [info.name for info in read.outputs] == [info.name for info in proto.graph.output]
-    assert len(read.layers) == 1
-
-
 CELLS_AND_OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("RNNCell-1", {}), ("GRUCell-3", {}), ("GRUCell-3", {"linear_before_reset": True}),
     ("LSTMCell-4", {"clip": 0.25}), ("LSTMCell-1", {}),  # becomes LSTMCell-4
@@ -118,20 +85,6 @@ def test_cells(name: str, flags: dict[str, Any], tmp_path: Path) -> None:
     layer = BoundLayer(OPERATIONS[name], op, *weights)
     there = run_openvino(write_model(layer, tmp_path / "cell.xml"), inputs)
     assert_close(there, layer(*inputs), TOLERANCE)
-
-
-@pytest.mark.parametrize("option", ["input_forget", "P"])
-def test_there_version_1_is_run_as_if_it_were_version_4(option: str, tmp_path: Path) -> None:
-    """Text of LSTMCell-1: it has peepholes and input_forget. Written and read; the plugin ignores them."""
-    inputs, weights = cell_arrays(RecurrentOp("LSTM", 5))
-    P = np.linspace(-0.75, 0.5, 15, dtype=np.float32) if option == "P" else None
-    op = RecurrentOp("LSTM", 5, input_forget=option == "input_forget")
-    W, R, B = weights
-    layer = BoundLayer(OPERATIONS["LSTMCell-1"], op, W, R, B, P)
-    there = run_openvino(write_model(layer, tmp_path / "cell.xml"), inputs)
-    plain = BoundLayer(OPERATIONS["LSTMCell-4"], RecurrentOp("LSTM", 5), *weights)
-    assert_close(there, plain(*inputs), TOLERANCE)
-    assert np.abs(there[0] - layer(*inputs)[0]).max() > 1000 * TOLERANCE
 
 
 @each_row("name", ["a<b>&\"'c", "é漢字", "tab\t, line\n and \r", "X", "Y", "a,b", " blank "])

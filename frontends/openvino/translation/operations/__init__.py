@@ -1,10 +1,8 @@
 """Translators, one function per operation; importing the package fills their table."""
 
-from ..registry import TRANSLATORS, translator
+from ..context import TRANSLATORS, translator
 from . import (
     activations,
-    blocks,
-    decoding,
     elementwise,
     images,
     indexing,
@@ -23,8 +21,6 @@ __all__ = [
     "translator",
     # the modules that fill it
     "activations",
-    "blocks",
-    "decoding",
     "elementwise",
     "images",
     "indexing",

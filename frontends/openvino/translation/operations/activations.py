@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyrnnx._internal.dtypes import INTEGERS
 
 from ..attributes import LARGEST
-from ..context import LayerContext
-from ..registry import translates
+from ..context import LayerContext, translates
 from .elementwise import numpy_broadcast
 
 

@@ -8,9 +8,8 @@ is computed in f32 from the first Convert on, as in OpenVINO's CPU plugin.
 from __future__ import annotations
 
 from ...ir.layer import NetLayer, Output
-from ..context import LayerContext
+from ..context import LayerContext, translator
 from ..inputs import ValueNames
-from ..registry import translator
 
 _MOVES = ("reshape", "transpose", "squeeze", "unsqueeze")
 

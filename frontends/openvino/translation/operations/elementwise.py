@@ -7,11 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import INTEGERS, SIGNED, UNSIGNED
+from pyrnnx._internal.dtypes import INTEGERS, SIGNED
 from pyrnnx.errors import FormatError
 
-from ..context import LayerContext
-from ..registry import translates
+from ..context import LayerContext, translates
 from .decompression import decompressed
 
 # Rows for both directions: type, first opset, operator of ONNX.
@@ -99,18 +98,6 @@ for ir_type, first_opset, onnx_type in _BITWISE:
     translates(ir_type, since=first_opset)(partial(_bitwise, op_type=onnx_type))
 
 
-def _shift(ctx: LayerContext, direction: str) -> str:
-    numpy_broadcast(ctx)
-    dtype = ctx.dtype(0)
-    if dtype not in UNSIGNED:
-        ctx.refuse("element type", dtype, "an unsigned one, as ONNX's BitShift has")
-    return ctx.node("BitShift", ctx[0], ctx[1], direction=direction)
-
-
-translates("BitwiseLeftShift", since=15)(partial(_shift, direction="LEFT"))
-translates("BitwiseRightShift", since=15)(partial(_shift, direction="RIGHT"))
-
-
 @translates("NotEqual")
 def _not_equal(ctx: LayerContext) -> str:
     numpy_broadcast(ctx)
@@ -187,13 +174,6 @@ def _convert(ctx: LayerContext) -> str:
 @translates("ConvertLike")
 def _convert_like(ctx: LayerContext) -> str:
     return ctx.as_dtype(0, ctx.dtype(1))
-
-
-@translates("ConvertPromoteTypes", since=14)
-def _convert_promote_types(ctx: LayerContext) -> list[str]:
-    """Convert to the common type, which the output ports declare; the attributes are rules to choose it."""
-    ctx.ignore("promote_unsafe", "pytorch_scalar_promotion", "u64_integer_promotion_target")
-    return [ctx.as_dtype(0, ctx.output_dtype(0)), ctx.as_dtype(1, ctx.output_dtype(1))]
 
 
 @translates("Identity", since=16)

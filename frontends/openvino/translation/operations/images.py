@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..context import LayerContext
-from ..registry import translates
+from ..context import LayerContext, translates
 
 _TRANSFORMS = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
 _NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from pyrnnx._internal.dtypes import INTEGERS
-from pyrnnx.errors import FormatError
-
-from ..context import LayerContext
-from ..graph import WIDENED
-from ..inputs import END
-from ..registry import translates
+from ..context import LayerContext, translates
 from .shapes import inverse
 
 
@@ -26,24 +18,9 @@ def _indices(ctx: LayerContext, k: int) -> str:
 
 @translates("Gather", since=7)
 def _gather_7(ctx: LayerContext) -> str:
-    """Gather from each batch separately; the first batch_dims axes of data and indices are the batch."""
-    batch = ctx.whole("batch_dims", 0)
-    if batch == 0:
-        return _gather_1(ctx)
-    rank, of_indices = ctx.rank(0), ctx.rank(1)
-    batch, axis = ctx.axis(batch, of_indices + 1, "batch_dims"), ctx.axis(ctx.integer(2, "axis"), rank)
-    if batch == 0:
-        return _gather_1(ctx)
-    if batch > axis:
-        raise FormatError(f"{ctx.label}: batch_dims is {batch}, axis {axis}; expected batch_dims <= axis")
-    between, added = list(range(batch, axis)), of_indices - batch
-    order = [*range(batch), axis, *between, *range(axis + 1, rank)]
-    places = ctx.unsqueeze(ctx.int64(1), [of_indices])
-    gathered = ctx.node("GatherND", ctx.transpose(ctx[0], order), places, batch_dims=batch)
-    # Axes are now: batch, added, between, after. The added ones move to where `axis` was.
-    after = list(range(batch + added + len(between), rank - 1 + added))
-    moved = list(range(batch + added, batch + added + len(between)))
-    return ctx.transpose(gathered, [*range(batch), *moved, *range(batch, batch + added), *after])
+    if batch := ctx.whole("batch_dims", 0):
+        ctx.refuse("batch_dims", batch, "0")
+    return _gather_1(ctx)
 
 
 @translates("GatherElements", since=6)
@@ -51,27 +28,10 @@ def _gather_elements(ctx: LayerContext) -> str:
     return ctx.node("GatherElements", ctx[0], _indices(ctx, 1), axis=ctx.axis_of(ctx.whole("axis"), 0))
 
 
-def _batch_dims(ctx: LayerContext) -> int:
-    batch = ctx.whole("batch_dims", 0, low=0)
-    if batch:
-        ctx.axis_of(batch, 0, "batch_dims")
-    return batch
-
-
-@translates("GatherND", since=5)
-def _gather_nd_5(ctx: LayerContext) -> str:
-    """Gather; the batch axes become one axis of the result."""
-    batch = _batch_dims(ctx)
-    gathered = ctx.node("GatherND", ctx[0], ctx.int64(1), batch_dims=batch)
-    if batch < 2:
-        return gathered
-    rest = ctx.slice(ctx.node("Shape", gathered), batch, END, 0)
-    return ctx.node("Reshape", gathered, ctx.concat([ctx.constant([-1]), rest]))
-
-
 @translates("GatherND", since=8)
-def _gather_nd_8(ctx: LayerContext) -> str:
-    return ctx.node("GatherND", ctx[0], ctx.int64(1), batch_dims=_batch_dims(ctx))
+def _gather_nd(ctx: LayerContext) -> str:
+    batch = ctx.whole("batch_dims", 0, low=0)
+    return ctx.node("GatherND", ctx[0], ctx.int64(1), batch_dims=ctx.axis_of(batch, 0, "batch_dims") if batch else 0)
 
 
 _REDUCTIONS = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max"}
@@ -84,25 +44,13 @@ def _scatter_elements_3(ctx: LayerContext) -> str:
 
 @translates("ScatterElementsUpdate", since=12)
 def _scatter_elements_12(ctx: LayerContext) -> str:
-    """Scatter; without use_init_val, the target elements start from the reduction's neutral value."""
     reduction, initial = ctx.choice("reduction", _REDUCTIONS, "none"), ctx.flag("use_init_val", True)
     if reduction == "none":
         return _scatter_elements_3(ctx)
-    data, indices, dtype = ctx[0], _indices(ctx, 1), ctx.dtype(0)
-    axis = ctx.axis_of(ctx.integer(3, "axis"), 0)
     if not initial:
-        fill = ctx.node("Expand", ctx.constant(_neutral(reduction, dtype), dtype), ctx.node("Shape", ctx[2]))
-        data = ctx.node("ScatterElements", data, indices, fill, axis=axis)
-    return ctx.node("ScatterElements", data, indices, ctx[2], axis=axis, reduction=reduction)
-
-
-def _neutral(reduction: str, dtype: str) -> float | int:
-    if reduction in ("add", "mul"):
-        return int(reduction == "mul")
-    if dtype in INTEGERS:
-        info = np.iinfo(dtype)
-        return int(info.max if reduction == "min" else info.min)
-    return np.inf if reduction == "min" else -np.inf
+        ctx.refuse("use_init_val", False, "true")
+    axis = ctx.axis_of(ctx.integer(3, "axis"), 0)
+    return ctx.node("ScatterElements", ctx[0], _indices(ctx, 1), ctx[2], axis=axis, reduction=reduction)
 
 
 @translates("ScatterUpdate", since=3)
@@ -188,27 +136,3 @@ def _row(ctx: LayerContext, k: int) -> str:
     """Return the k-th input as [1]."""
     array = ctx.element(k, "the value")
     return ctx.reshape(ctx[k], [1]) if array is None else ctx.constant(array.reshape(1), array.dtype.name)
-
-
-@translates("Bucketize", since=3)
-def _bucketize(ctx: LayerContext) -> str:
-    """Count the bounds below each value, or, if buckets contain their left bound, not above it."""
-    dtype, right = ctx.type_attribute("output_type", "i64"), ctx.flag("with_right_bound", True)
-    last = ctx.constant([-1])
-    compared = ctx.node("Less" if right else "LessOrEqual", ctx[1], ctx.node("Unsqueeze", ctx[0], last))
-    count = ctx.node("ReduceSum", ctx.cast(compared, "int64"), last, keepdims=0)
-    return count if dtype == "int64" else ctx.cast(count, dtype)
-
-
-@translates("Unique", since=10)
-def _unique(ctx: LayerContext) -> list[str]:
-    """Return values, indices of their first elements, the value of each element, counts: ONNX's order."""
-    axis = ctx.axis_of(ctx.integer(1, "axis"), 0) if ctx.has(1) else None
-    ordered = int(ctx.flag("sorted", True))
-    types = [ctx.type_attribute(f"{name}_element_type", "i64") for name in ("index", "index", "count")]
-    dtype = ctx.dtype(0)
-    wide = WIDENED["Unique"].get(dtype)
-    data = ctx.cast(ctx[0], wide) if wide else ctx[0]
-    values, *rest = ctx.nodes("Unique", data, outputs=4, axis=axis, sorted=ordered)
-    values = ctx.cast(values, dtype) if wide else values
-    return [values, *(name if to == "int64" else ctx.cast(name, to) for name, to in zip(rest, types, strict=True))]

@@ -12,10 +12,9 @@ from pyrnnx._internal.dtypes import INTEGERS
 from pyrnnx.errors import FormatError, shown
 
 from ..attributes import LARGEST
-from ..context import LayerContext
+from ..context import LayerContext, translates
 from ..inputs import Dims
-from ..registry import translates
-from .integers import constant_bytes, data_bytes, product, single_byte, value_bytes
+from .integers import product
 
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an Einsum's equation
 
@@ -39,11 +38,8 @@ def _quantized_matmul(ctx: LayerContext) -> str:
     array = ctx.array(1)
     if array is None or array.dtype != np.int32 or ctx.flag("transpose_a", False):
         return ""
-    data = single_byte(ctx, 0)
-    if ctx.flag("transpose_b", False) and array.ndim > 1:
-        array = array.swapaxes(-1, -2)
-    weights = constant_bytes(ctx, array)
-    return product(ctx, "MatMulInteger", [data], weights) if data and len(weights) == 1 else ""
+    is_swapped = ctx.flag("transpose_b", False) and array.ndim > 1
+    return product(ctx, "MatMulInteger", array.swapaxes(-1, -2) if is_swapped else array)
 
 
 @translates("Einsum", since=7)
@@ -143,18 +139,18 @@ def _convolution(ctx: LayerContext) -> str:
 
 
 def _conv(ctx: LayerContext, **attributes: Any) -> str:
-    """Add a Conv, or products of bytes for int32; with `group`, filters have an axis of groups."""
+    """Add a Conv, or a product of bytes for int32; with `group`, filters have an axis of groups."""
     has_groups, dtype = "group" in attributes, ctx.dtype(0)
     if dtype not in INTEGERS:
         return ctx.node("Conv", ctx[0], _joined(ctx) if has_groups else ctx[1], **attributes)
-    if dtype != "int32" or ctx.dtype(1) != "int32":
-        ctx.refuse("element type", dtype, "int32, or a floating-point one")
-    array = ctx.array(1)
-    if array is None:
-        weights = value_bytes(ctx, _joined(ctx) if has_groups else ctx[1])
-    else:
-        weights = constant_bytes(ctx, array.reshape(-1, *array.shape[2:]) if has_groups else array)
-    return product(ctx, "ConvInteger", data_bytes(ctx, 0), weights, **attributes)
+    array = ctx.array(1) if dtype == ctx.dtype(1) == "int32" else None
+    name = ""
+    if array is not None:
+        filters = array.reshape(-1, *array.shape[2:]) if has_groups else array
+        name = product(ctx, "ConvInteger", filters, **attributes)
+    if not name:
+        ctx.refuse("element type", dtype, "a floating-point one, or values and constant filters of 8 bits")
+    return name
 
 
 def _groups(ctx: LayerContext) -> int:

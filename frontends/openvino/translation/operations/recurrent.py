@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import FLOAT_TYPES, INTEGERS
+from pyrnnx._internal.dtypes import FLOAT_TYPES, INTEGERS, AnyArray
 from pyrnnx.errors import FormatError
-from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, axis_size, convert_weights, weight_axes
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, convert_weights
 from pyrnnx.operator.op import RecurrentOp
 from pyrnnx.operator.tensor_info import fits
 
 from ...layers import BoundLayer, IRLayer
 from ...schemas import OPERATIONS, WEIGHTS
-from ..context import LayerContext
-from ..onnx_frontend import DOMAIN
-from ..registry import Translator, translates
+from ..context import LayerContext, Translator, translates
+
+DOMAIN = "org.openvinotoolkit"  # of OpenVINO's own operators
 
 
 def weight_inputs(layer: IRLayer) -> tuple[int, ...]:
@@ -29,20 +30,73 @@ def _recurrent(ctx: LayerContext) -> list[str]:
     assert layer is not None  # the net has a declaration of every recurrent layer
     inputs = dict(zip(layer.arguments, range(len(ctx)), strict=True))
     _check_inputs(ctx, layer)
-    weights = _weights(ctx, layer, inputs)
-    X = _to_canonical(ctx, layer, "X", ctx[inputs["X"]])
-    states = [
-        _to_canonical(ctx, layer, name, ctx[inputs[name]]) for name in ("initial_h", "initial_c") if name in inputs
-    ]
-    lengths = _lengths(ctx, inputs["sequence_lens"], inputs["X"]) if "sequence_lens" in inputs else ""
-    arguments = [X, weights["W"], weights["R"], weights.get("B", ""), lengths, *states, weights.get("P", "")]
-    while not arguments[-1]:
-        arguments.pop()
-    outputs = ctx.nodes(
-        layer.op.cell, *arguments, outputs=3 if layer.op.has_cell_state else 2, **node_attributes(layer.op)
-    )
-    by_name = dict(zip(OUTPUTS, outputs, strict=False))
-    return [_from_canonical(ctx, layer, name, by_name[name]) for name in layer.operation.outputs]
+    weights = {
+        name: ctx.constant_input(inputs[name], layer.convention.name_of(name)) for name in WEIGHTS if name in inputs
+    }
+    sources = {name: f"{ctx.layer.sources[inputs[name]].layer.name}/{name}" for name in weights}
+    axes = layer.convention.axes_of
+    arguments: dict[str, str] = {
+        name: arranged(ctx, ctx[inputs[name]], axes(name), CANONICAL.axes_of(name))
+        for name in ("X", "initial_h", "initial_c")
+        if name in inputs
+    }
+    if "sequence_lens" in inputs:
+        arguments["sequence_lens"] = _lengths(ctx, inputs["sequence_lens"], inputs["X"])
+    outputs = operator(ctx, layer, layer.check_weights(weights), sources, arguments)
+    return [selected(ctx, outputs[name], CANONICAL.axes_of(name), axes(name)) for name in layer.operation.outputs]
+
+
+def operator(
+    ctx: LayerContext,
+    layer: IRLayer,
+    weights: Mapping[str, AnyArray],
+    names: Mapping[str, str],
+    arguments: Mapping[str, str],
+) -> dict[str, str]:
+    """Add an RNN, GRU or LSTM of ONNX.
+
+    Parameters
+    ----------
+    ctx : LayerContext
+    layer : IRLayer
+    weights : mapping
+        Checked weights in the layer's convention.
+    names : mapping
+        Names for their initializers.
+    arguments : mapping
+        Names of the other inputs in the canonical convention; "" stands for none.
+
+    Returns
+    -------
+    dict
+        Names of the canonical outputs.
+    """
+    converted = convert_weights(layer.op, weights, layer.convention, CANONICAL, layer.label)
+    values = dict(arguments)
+    for name, array in converted.items():
+        values[name] = ctx.graph.constant(np.ascontiguousarray(array), names.get(name, f"{layer.name}/{name}"))
+    inputs = [values.get(name, "") for name in ("X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P")]
+    if not layer.op.has_cell_state:
+        inputs = inputs[:6]
+    while not inputs[-1]:
+        inputs.pop()
+    count = 3 if layer.op.has_cell_state else 2
+    outputs = ctx.nodes(layer.op.cell, *inputs, outputs=count, **node_attributes(layer.op))
+    return dict(zip(OUTPUTS, outputs, strict=False))
+
+
+def arranged(ctx: LayerContext, name: str, axes: str, to: str) -> str:
+    """Transpose a value to the axes `to`, with those that it lacks inserted."""
+    present = [axis for axis in to if axis in axes]
+    name = ctx.transpose(name, [axes.index(axis) for axis in present])
+    return ctx.unsqueeze(name, [k for k, axis in enumerate(to) if axis not in axes])
+
+
+def selected(ctx: LayerContext, name: str, axes: str, to: str) -> str:
+    """Transpose a value to the axes `to`, with all others removed."""
+    name = ctx.squeeze(name, [k for k, axis in enumerate(axes) if axis not in to])
+    present = [axis for axis in axes if axis in to]
+    return ctx.transpose(name, [present.index(axis) for axis in to])
 
 
 for row in OPERATIONS.values():
@@ -95,21 +149,6 @@ def node_attributes(op: RecurrentOp) -> dict[str, Any]:
     return attributes
 
 
-def _to_canonical(ctx: LayerContext, layer: IRLayer, argument: str, name: str) -> str:
-    """Transpose a value to the canonical axes, with those that the convention lacks inserted."""
-    axes, to = layer.convention.axes_of(argument), CANONICAL.axes_of(argument)
-    present = [axis for axis in to if axis in axes]
-    name = ctx.transpose(name, [axes.index(axis) for axis in present])
-    return ctx.unsqueeze(name, [k for k, axis in enumerate(to) if axis not in axes])
-
-
-def _from_canonical(ctx: LayerContext, layer: IRLayer, argument: str, name: str) -> str:
-    axes, source = layer.convention.axes_of(argument), CANONICAL.axes_of(argument)
-    name = ctx.squeeze(name, [k for k, axis in enumerate(source) if axis not in axes])
-    present = [axis for axis in source if axis in axes]
-    return ctx.transpose(name, [present.index(axis) for axis in axes])
-
-
 def _lengths(ctx: LayerContext, k: int, x: int) -> str:
     """Return the lengths as int32, ONNX's type; "" if all are seq_length."""
     array, shape = ctx.array(k), ctx.shape(x)
@@ -121,52 +160,3 @@ def _lengths(ctx: LayerContext, k: int, x: int) -> str:
         return ""
     bounded = np.clip(array.astype(object), -1, 2**31 - 1)  # a length out of range stays out of range
     return ctx.constant(bounded.astype(np.int32), "int32")
-
-
-def _weights(ctx: LayerContext, layer: IRLayer, inputs: dict[str, int]) -> dict[str, str]:
-    """Return the canonical W, R, B and P: initializers, or nodes that convert computed weights."""
-    names = [name for name in WEIGHTS if name in inputs]
-    arrays = {name: ctx.array(inputs[name]) for name in names}
-    constant = layer.check_weights({name: array for name, array in arrays.items() if array is not None})
-    converted = convert_weights(layer.op, constant, layer.convention, CANONICAL, layer.label)
-    result = {}
-    for name in names:
-        if name in converted:
-            source = ctx.layer.sources[inputs[name]].layer
-            result[name] = ctx.graph.constant(np.ascontiguousarray(converted[name]), f"{source.name}/{name}")
-        else:
-            result[name] = _by_nodes(ctx, layer, name, inputs[name])
-    return result
-
-
-def _by_nodes(ctx: LayerContext, layer: IRLayer, argument: str, k: int) -> str:
-    """Add nodes that convert a computed weight, the k-th input, by moving its blocks of hidden_size rows.
-
-    Converting an array of block numbers like a weight shows where each block goes: LSTM gates f, i, c, o, numbered
-    1, 2, 3, 4, become i, o, f, c: 2, 4, 1, 3. A negative number is a negated block. 0 is a block of zeros (of B), or
-    one that is never read (with input_forget), which may be any block.
-    """
-    op, convention, name = layer.op, layer.convention, ctx[k]
-    count = axis_size(weight_axes(op, convention)[argument][-1 if argument in "BP" else -2], {"H": 1}) or 1
-    numbered = np.repeat(np.arange(1.0, count + 1), op.hidden_size)
-    if argument not in "BP":
-        numbered = numbered[:, np.newaxis]
-    if convention.has_directions:
-        numbered = np.stack([numbered] * op.num_directions)
-    else:
-        name = ctx.unsqueeze(name, [0])
-    converted = convert_weights(op, {argument: numbered}, convention, CANONICAL)[argument]
-    numbers = [int(number) for number in converted[0].reshape(-1)[:: op.hidden_size]]
-    if numbers == list(range(1, count + 1)):
-        return name
-    blocks = ctx.nodes("Split", name, outputs=count, axis=1, num_outputs=count)
-    filler = blocks[0]
-    if argument == "B":
-        filler = ctx.constant(np.zeros((op.num_directions, op.hidden_size)), ctx.dtype(k))
-
-    def block(number: int) -> str:
-        if number == 0:
-            return filler
-        return blocks[number - 1] if number > 0 else ctx.node("Neg", blocks[-number - 1])
-
-    return ctx.concat([block(number) for number in numbers], axis=1)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..context import LayerContext
-from ..inputs import END
-from ..registry import translates
+from ..context import LayerContext, translates
 
 _REDUCTIONS = (
     ("ReduceL1", 4),
@@ -17,7 +15,6 @@ _REDUCTIONS = (
     ("ReduceProd", 1),
     ("ReduceSum", 1),
 )
-_LRN_CHANNELS = 256  # limit of a window, in which each channel becomes a node
 _LOGICAL = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
@@ -102,32 +99,6 @@ def _normalize_l2(ctx: LayerContext) -> str:
     return ctx.node("Div", ctx[0], ctx.node("Sqrt", ctx.node(how, square, ctx.constant(eps, dtype))))
 
 
-@translates("GRN")
-def _grn(ctx: LayerContext) -> str:
-    dtype = ctx.dtype(0)
-    square = ctx.reduce("ReduceSum", ctx.node("Mul", ctx[0], ctx[0]), ctx.constant([1]), dtype)
-    return ctx.node("Div", ctx[0], ctx.node("Sqrt", ctx.node("Add", square, ctx.constant(ctx.number("bias"), dtype))))
-
-
-@translates("LRN")
-def _lrn(ctx: LayerContext) -> str:
-    axes = ctx.integers(1, "axes")
-    if axes != [1]:
-        ctx.refuse("axes", axes, "[1], the channels")
-    size, dtype, rank = ctx.whole("size", low=1), ctx.dtype(0), ctx.rank(0, low=2)
-    if size > _LRN_CHANNELS:
-        ctx.refuse("size", size, f"at most {_LRN_CHANNELS}")
-    alpha, beta, bias = (ctx.number(name) for name in ("alpha", "beta", "bias"))
-    before, after = (size - 1) // 2, size // 2
-    pads = [0, before, *[0] * (rank - 2), 0, after, *[0] * (rank - 2)]
-    square = ctx.node("Pad", ctx.node("Mul", ctx[0], ctx[0]), ctx.constant(pads))
-    # The sum over a window of channels is written out: ONNX Runtime's LRN has odd sizes only.
-    shifted = [ctx.slice(square, k, k + 1 - size or END, 1) for k in range(size)]
-    total = ctx.node("Sum", *shifted)
-    scaled = ctx.node("Add", ctx.node("Mul", total, ctx.constant(alpha / size, dtype)), ctx.constant(bias, dtype))
-    return ctx.node("Div", ctx[0], ctx.node("Pow", scaled, ctx.constant(beta, dtype)))
-
-
 @translates("BatchNormInference")
 def _batch_norm_1(ctx: LayerContext) -> str:
     gamma, beta, data, mean, variance = ctx.exactly(5)
@@ -143,15 +114,3 @@ def _batch_norm_5(ctx: LayerContext) -> str:
 def _group_norm(ctx: LayerContext) -> str:
     groups, epsilon = ctx.whole("num_groups", low=1), ctx.number("epsilon")
     return ctx.node("GroupNormalization", *ctx.exactly(3), num_groups=groups, epsilon=epsilon)
-
-
-@translates("RMS")
-def _rms(ctx: LayerContext) -> str:
-    """Compute x / sqrt(mean(x^2) + epsilon) over the last axis, times a scale."""
-    dtype, output = ctx.dtype(0), ctx.output_dtype()
-    mean = ctx.reduce("ReduceMean", ctx.node("Mul", ctx[0], ctx[0]), ctx.constant([-1]), dtype)
-    root = ctx.node("Sqrt", ctx.node("Add", mean, ctx.constant(ctx.number("epsilon"), dtype)))
-    normal = ctx.node("Div", ctx[0], root)
-    if ctx.has(1) and ctx.flag("elementwise_affine", True):
-        normal = ctx.node("Mul", normal, ctx[1])
-    return normal if output == dtype else ctx.cast(normal, output)

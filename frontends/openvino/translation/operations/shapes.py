@@ -9,9 +9,8 @@ import numpy as np
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..context import LayerContext
+from ..context import LayerContext, translates
 from ..inputs import BEGIN, END
-from ..registry import translates
 
 
 @translates("Reshape")
@@ -21,22 +20,10 @@ def _reshape(ctx: LayerContext) -> str:
     return ctx.node("Reshape", ctx[0], ctx.list_of_int64(1), allowzero=None if special else 1)
 
 
-@translates("Squeeze", since=15)
-def _squeeze_15(ctx: LayerContext) -> str:
-    """Squeeze; allow_axis_skip, which ONNX lacks, skips axes of other sizes than 1, so these must be known."""
-    if not ctx.flag("allow_axis_skip", False):
-        return _squeeze(ctx)
-    shape = ctx.shape(0)
-    if shape is None or not ctx.has(1):
-        ctx.refuse("allow_axis_skip", True, "false if the rank or the axes are unknown")
-    axes = ctx.axes(ctx.integers(1, "axes"), len(shape))
-    if any(shape[axis] is None for axis in axes):
-        ctx.refuse("allow_axis_skip", True, "false if the size of an axis is unknown")
-    return ctx.squeeze(ctx[0], [axis for axis in axes if shape[axis] == 1])
-
-
 @translates("Squeeze")
 def _squeeze(ctx: LayerContext) -> str:
+    if ctx.opset >= 15 and ctx.flag("allow_axis_skip", False):
+        ctx.refuse("allow_axis_skip", True, "false")
     axes = ctx.array(1) if ctx.has(1) else None
     if not ctx.has(1) or (axes is not None and axes.size == 0):
         return ctx.node("Squeeze", ctx[0])
@@ -179,21 +166,6 @@ def inverse(order: Sequence[int]) -> list[int]:
     return [list(order).index(k) for k in range(len(order))]
 
 
-def regrouped(ctx: LayerContext, name: str, axis: int, rank: int, groups: int) -> str:
-    """Reorder an axis of groups * n elements to n * groups."""
-    order = [*(k for k in range(rank) if k != axis), axis]
-    last = ctx.reshape(ctx.transpose(name, order), [0] * (rank - 1) + [groups, -1])
-    swapped = ctx.transpose(last, [*range(rank - 1), rank, rank - 1])
-    return ctx.transpose(ctx.reshape(swapped, [0] * (rank - 1) + [-1]), inverse(order))
-
-
-@translates("ShuffleChannels")
-def _shuffle_channels(ctx: LayerContext) -> str:
-    rank = ctx.rank(0)
-    axis, groups = ctx.axis(ctx.whole("axis", 1), rank), ctx.whole("group", 1, low=1)
-    return regrouped(ctx, ctx[0], axis, rank, groups)
-
-
 @translates("DepthToSpace")
 def _depth_to_space(ctx: LayerContext) -> str:
     _need_4d(ctx)
@@ -204,43 +176,10 @@ def _depth_to_space(ctx: LayerContext) -> str:
 @translates("SpaceToDepth")
 def _space_to_depth(ctx: LayerContext) -> str:
     _need_4d(ctx)
-    mode = ctx.choice("mode", {"blocks_first": "blocks", "depth_first": "depth"})
-    size = ctx.whole("block_size", 1, low=1, high=LARGEST)
-    moved = ctx.node("SpaceToDepth", ctx[0], blocksize=size)
-    return moved if mode == "blocks" else regrouped(ctx, moved, 1, 4, size * size)
+    ctx.choice("mode", {"blocks_first": None})
+    return ctx.node("SpaceToDepth", ctx[0], blocksize=ctx.whole("block_size", 1, low=1, high=LARGEST))
 
 
 def _need_4d(ctx: LayerContext) -> None:
     if ctx.rank(0) != 4:
         ctx.refuse("rank of the input", ctx.rank(0), "4")
-
-
-@translates("Roll", since=7)
-def _roll(ctx: LayerContext) -> str:
-    """Roll axis by axis: element k is the former element (k - shift) modulo the size."""
-    name, rank = ctx[0], ctx.rank(0)
-    axes = [ctx.axis(axis, rank, "axes") for axis in ctx.integers(2, "axes")]  # repeated axes are rolled repeatedly
-    shifts = ctx.integers(1, "shift", low=-LARGEST, high=LARGEST)
-    if len(shifts) == 1:
-        shifts *= len(axes)
-    if len(shifts) != len(axes):
-        raise FormatError(f"{ctx.label}: shift (input 1) is {shifts}, axes (input 2) {axes}; expected equal lengths")
-    for shift, axis in zip(shifts, axes, strict=True):
-        size = ctx.reshape(ctx.dimension(name, axis), [])
-        numbers = ctx.node("Range", ctx.constant(0), size, ctx.constant(1))
-        places = ctx.node("Mod", ctx.node("Sub", numbers, ctx.constant(shift)), size)
-        name = ctx.node("Gather", name, places, axis=axis)
-    return name
-
-
-@translates("Eye", since=9)
-def _eye(ctx: LayerContext) -> str:
-    """Return ones at positions whose column - row is the index of the diagonal, else zeros."""
-    dtype = ctx.type_attribute("output_type")
-    rows, columns = (ctx.node("Range", ctx.constant(0), ctx.reshape(ctx.int64(k), []), ctx.constant(1)) for k in (0, 1))
-    distance = ctx.node("Sub", columns, ctx.unsqueeze(rows, [1]))
-    result = ctx.cast(ctx.node("Equal", distance, ctx.reshape(ctx.int64(2), [])), dtype)
-    if not ctx.has(3):
-        return result
-    batch = ctx.list_of_int64(3)
-    return ctx.node("Expand", result, ctx.concat([batch, ctx.node("Shape", result)]))

@@ -10,10 +10,9 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..context import LayerContext
+from ..context import LayerContext, translates
 from ..graph import WIDENED
 from ..inputs import BEGIN, END
-from ..registry import translates
 
 _LISTS = {1: "start", 2: "stop", 3: "step"}
 
@@ -160,49 +159,21 @@ def _name(ctx: LayerContext, value: Value) -> str:
 
 @translates("Pad")
 def _pad(ctx: LayerContext) -> str:
-    modes = {"constant": "constant", "edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}
-    mode = ctx.choice("pad_mode", modes)
-    begin, end = (_pads(ctx, k, what) for k, what in ((1, "pads_begin"), (2, "pads_end")))
-    if mode != "constant" and begin is not None and end is not None and ((begin < 0).any() or (end < 0).any()):
-        ctx.refuse("pads", [*begin.tolist(), *end.tolist()], f"0 or more in mode {mode}")
-    if mode == "symmetric":
-        return _symmetric(ctx)
-    if begin is not None and end is not None:
-        pads = ctx.constant(np.concatenate([begin, end]))
+    mode = ctx.choice("pad_mode", {name: name for name in ("constant", "edge", "reflect")})
+    if ctx.array(1) is not None and ctx.array(2) is not None:
+        count = None if ctx.shape(0) is None else ctx.rank(0)
+        names = enumerate(("pads_begin", "pads_end"), start=1)
+        listed = [pad for k, what in names for pad in ctx.integers(k, what, count=count, low=-LARGEST)]
+        if mode != "constant" and min(listed, default=0) < 0:
+            ctx.refuse("pads", listed, f"0 or more in mode {mode}")
+        pads = ctx.constant(listed)
     else:
         pads = ctx.concat([ctx.list_of_int64(1), ctx.list_of_int64(2)])
     fill = [ctx[3]] if mode == "constant" and ctx.has(3) else []
     if fill and ctx.shape(3) != ():
         fill = [ctx.reshape(fill[0], [])]
-    return _padded(ctx, pads, fill, mode)
-
-
-def _pads(ctx: LayerContext, k: int, what: str) -> AnyArray | None:
-    """Return a pad for each axis; None if they are computed at run time."""
-    if ctx.array(k) is None:
-        return None
-    shape = ctx.shape(0)
-    return np.array(ctx.integers(k, what, count=None if shape is None else len(shape), low=-LARGEST), np.int64)
-
-
-def _padded(ctx: LayerContext, pads: str, fill: list[str], mode: str) -> str:
-    dtype = ctx.dtype(0)
-    wide = WIDENED["Pad"].get(dtype)
+    wide = WIDENED["Pad"].get(ctx.dtype(0))
     if wide is None:
         return ctx.node("Pad", ctx[0], pads, *fill, mode=mode)
     widened = ctx.node("Pad", ctx.cast(ctx[0], wide), pads, *(ctx.cast(name, wide) for name in fill), mode=mode)
-    return ctx.cast(widened, dtype)
-
-
-def _symmetric(ctx: LayerContext) -> str:
-    """Pad with the first and last elements in reverse order; unlike reflect, this repeats the outermost."""
-    begin, end = (ctx.integers(k, what, count=ctx.rank(0)) for k, what in ((1, "pads_begin"), (2, "pads_end")))
-    name = ctx[0]
-    for axis, (before, after) in enumerate(zip(begin, end, strict=True)):
-        parts = [name]
-        if before:
-            parts.insert(0, ctx.slice(name, before - 1, BEGIN, axis, -1))
-        if after:
-            parts.append(ctx.slice(name, END, -after - 1, axis, -1))
-        name = ctx.concat(parts, axis)
-    return name
+    return ctx.cast(widened, ctx.dtype(0))

@@ -1,54 +1,11 @@
-"""Fourier transforms of complex numbers, whose real and imaginary parts are the last axis."""
+"""Fourier transforms of real numbers: the real and imaginary parts of results are the last axis."""
 
 from __future__ import annotations
 
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..context import LayerContext
-from ..registry import translates
-
-
-def _axes(ctx: LayerContext, rank: int) -> list[int]:
-    """Return the axes of the transform, at least one."""
-    axes = ctx.axes(ctx.integers(1, "axes"), rank)
-    if not axes:
-        raise FormatError(f"{ctx.label}: axes (input 1) is empty; expected one or more")
-    return axes
-
-
-def _sizes(ctx: LayerContext, count: int) -> list[int | None]:
-    """Return signal_size; None means the input's size."""
-    if not ctx.has(2):
-        return [None] * count
-    sizes = ctx.integers(2, "signal_size", count=count, low=-1)
-    if 0 in sizes:
-        raise FormatError(f"{ctx.label}: signal_size (input 2) is {sizes}; expected -1, or 1 or more, for each axis")
-    return [None if size == -1 else size for size in sizes]
-
-
-def _dft(
-    ctx: LayerContext, name: str, axis: int, size: int | None, *, inverse: bool = False, onesided: bool = False
-) -> str:
-    length = "" if size is None else ctx.constant(size)
-    return ctx.node("DFT", name, length, ctx.constant(axis), inverse=int(inverse), onesided=int(onesided))
-
-
-def _complex(ctx: LayerContext, *, inverse: bool) -> str:
-    axes, name = _axes(ctx, ctx.rank(0, low=1) - 1), ctx[0]
-    for axis, size in zip(axes, _sizes(ctx, len(axes)), strict=True):
-        name = _dft(ctx, name, axis, size, inverse=inverse)
-    return name
-
-
-@translates("DFT", since=7)
-def _forward(ctx: LayerContext) -> str:
-    return _complex(ctx, inverse=False)
-
-
-@translates("IDFT", since=7)
-def _backward(ctx: LayerContext) -> str:
-    return _complex(ctx, inverse=True)
+from ..context import LayerContext, translates
 
 
 @translates("STFT", since=15)
@@ -77,10 +34,14 @@ def _short_time(ctx: LayerContext) -> str:
 def _real(ctx: LayerContext) -> str:
     """Transform real numbers; the last of the axes has only the first half of the frequencies."""
     rank = ctx.rank(0)
-    axes = _axes(ctx, rank)
-    sizes = _sizes(ctx, len(axes))
+    axes = ctx.axes(ctx.integers(1, "axes"), rank)
+    if not axes:
+        raise FormatError(f"{ctx.label}: axes (input 1) is empty; expected one or more")
+    sizes = ctx.integers(2, "signal_size", count=len(axes), low=-1) if ctx.has(2) else [-1] * len(axes)
+    if 0 in sizes:
+        raise FormatError(f"{ctx.label}: signal_size (input 2) is {sizes}; expected -1, or 1 or more, for each axis")
     name = ctx.unsqueeze(ctx[0], [rank])
-    name = _dft(ctx, name, axes[-1], sizes[-1], onesided=True)
-    for axis, size in zip(axes[:-1], sizes[:-1], strict=True):
-        name = _dft(ctx, name, axis, size)
+    for k in (len(axes) - 1, *range(len(axes) - 1)):
+        length = "" if sizes[k] == -1 else ctx.constant(sizes[k])  # -1 means the input's size
+        name = ctx.node("DFT", name, length, ctx.constant(axes[k]), inverse=0, onesided=int(k == len(axes) - 1))
     return name

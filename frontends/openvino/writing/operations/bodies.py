@@ -16,12 +16,11 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import shown
 from pyrnnx.operator.tensor_info import TensorInfo
 
+from ....onnx.graph.walk import needed_names
 from ...ir.element_types import BY_PRECISION
 from ...ir.writer import Shape, Value, port_map
-from ...translation.onnx_frontend import needed_names
-from ..context import NodeContext
+from ..context import NodeContext, writes
 from ..net import Net
-from ..registry import writes
 from ..source import Source
 from ..views import Sequential, View, plain
 

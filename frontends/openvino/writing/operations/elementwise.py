@@ -11,8 +11,7 @@ from pyrnnx.errors import shown
 
 from ...ir.writer import Value
 from ...translation.operations.elementwise import BINARY, UNARY
-from ..context import NodeContext
-from ..registry import writes
+from ..context import NodeContext, writes
 from ..views import View, broadcast, plain
 
 _COMPARISONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")

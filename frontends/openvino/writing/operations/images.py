@@ -9,8 +9,7 @@ import numpy as np
 
 from pyrnnx.errors import shown
 
-from ..context import NodeContext
-from ..registry import writes
+from ..context import NodeContext, writes
 from ..views import View
 
 _MODES = {"nearest": "nearest", "linear": "linear_onnx", "cubic": "cubic"}

@@ -10,8 +10,7 @@ import numpy as np
 from pyrnnx.errors import shown
 
 from ...ir.writer import Shape, Value
-from ..context import NodeContext
-from ..registry import writes
+from ..context import NodeContext, writes
 from ..views import View, plain
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.writer import Shape, Value
-from ..context import NodeContext
-from ..registry import writes
+from ..context import NodeContext, writes
 from ..views import View, broadcast, plain
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from pyrnnx.errors import shown
 
 from ...ir.element_types import BY_PRECISION
-from ..context import NodeContext
-from ..registry import writes
+from ..context import NodeContext, writes
 from ..views import View, plain
 from .windows import centred, check_sums
 

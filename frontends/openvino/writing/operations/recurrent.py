@@ -9,20 +9,14 @@ from pyrnnx.errors import UnsupportedError
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import OPENVINO_SEQUENCE, Convention
 
+from ....onnx.operators.schemas import OPERATORS
 from ...layer_net import add_layer
-from ...translation.onnx_frontend import OPERATORS
 from ..context import NodeContext
 from ..views import View, plain
 
 
 def write_recurrent(ctx: NodeContext, layer: Layer | Any) -> Sequence[View]:
-    """Write the operation of a layer; return its outputs in the node's order.
-
-    Raises
-    ------
-    PyrnnxError
-        As for a layer in `write_model`; or weights are computed at run time.
-    """
+    """Write the operation of a layer; return its outputs in the node's order."""
     if not isinstance(layer, Layer):
         raise UnsupportedError(f"{layer.label}: its weights are computed at run time; expected constant weights")
     operator, convention = OPERATORS[ctx.node.op_type], layer.convention

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ...ir.writer import Value
-from ..context import NodeContext
-from ..registry import writes
+from ..context import NodeContext, writes
 from ..views import Sequential, View, plain
 
 

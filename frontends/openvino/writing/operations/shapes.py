@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ....onnx.onnx_package import import_onnx
 from ...ir.element_types import BY_PRECISION
 from ...ir.writer import Shape
-from ...translation.onnx_frontend import import_onnx
-from ..context import NodeContext
-from ..registry import writes
+from ..context import NodeContext, writes
 from ..views import View, plain
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir.writer import Shape, Value
-from ..context import NodeContext
-from ..registry import writes
+from ..context import NodeContext, writes
 from ..views import View, plain
 
 

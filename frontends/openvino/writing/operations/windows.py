@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.writer import Value
-from ..context import NodeContext
-from ..registry import writes
+from ..context import NodeContext, writes
 from ..views import View, plain
 
 

@@ -81,25 +81,25 @@ def looped(
     return openvino.Model([ops.result(one) for one in outputs], [X, *firsts], "looped"), arrays
 
 
-def iterated(kind: CellName = "GRU", *, part: int = 2, reverse: bool = False) -> Model:
-    """A TensorIterator of slices of several steps: a sum over them goes to a cell, whose output is doubled.
+def iterated(kind: CellName = "GRU", *, reverse: bool = False) -> Model:
+    """A TensorIterator over two inputs: a sum over their slices goes to a cell, whose output is doubled.
 
     A second back edge adds up; an invariant scales; the last value of one thing that is not fed back is an output.
     """
     rng = rng_of(f"iterated {kind}")
     X, Z, h0, total, scale = (parameter(size) for size in ([T, N, I], [N, 4, T], [N, H], [1], [1]))
-    x, z, h, t, s = (parameter(size) for size in ([part, N, I], [N, 4, part], [N, H], [1], [1]))
+    x, z, h, t, s = (parameter(size) for size in ([1, N, I], [N, 4, 1], [N, H], [1], [1]))
     mixed = ops.add(ops.reduce_sum(x, const([0])), ops.reduce_sum(z, const([2])))
     (new,) = cell(kind, ops.multiply(mixed, s), [h])
     added = ops.add(t, ops.reduce_sum(new, const([0, 1])))
     after, total_after = result(new), result(added)
-    rows = result(ops.concat([ops.unsqueeze(new, const([1]))] * part, 1))
+    rows = result(ops.unsqueeze(new, const([1])))
     last = result(ops.multiply(new, const(2, np.float32)))
     loop = ops.tensor_iterator()
     loop.set_body(openvino.Model([after, total_after, rows, last], [x, z, h, t, s], "body"))
-    ends = (-1, -part, part, 0) if reverse else (0, part, part, -1)
+    ends = (-1, -1, 1, 0) if reverse else (0, 1, 1, -1)
     loop.set_sliced_input(x, X.output(0), *ends, 0)
-    loop.set_sliced_input(z, Z.output(0), 0, part, part, -1, 2)
+    loop.set_sliced_input(z, Z.output(0), 0, 1, 1, -1, 2)
     loop.set_merged_input(h, h0.output(0), after.output(0))
     loop.set_merged_input(t, total.output(0), total_after.output(0))
     loop.set_invariant_input(s, scale.output(0))

@@ -90,18 +90,18 @@ def looped(
 
 def nested(depth: int) -> str:
     """Loops of one iteration in each other."""
-    inner = '<layers><layer id="0" name="p" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>'
-    inner += '<output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>'
-    leaf = inner + result(9, "r", (2,)) + f"</layers><edges>{edges('0.0 9.0')}</edges>"
+    inner = '<layers><layer id="0" name="p" type="Parameter" version="opset1"><data shape="1" element_type="f32"/>'
+    inner += '<output><port id="0" precision="FP32"><dim>1</dim></port></output></layer>'
+    leaf = inner + result(9, "r", (1,)) + f"</layers><edges>{edges('0.0 9.0')}</edges>"
     text = leaf
     for _ in range(depth):
-        loop = layer(5, "loop", "TensorIterator", None, [(F32, (2,))], [(F32, (2,))])
+        loop = layer(5, "loop", "TensorIterator", None, [(F32, (1,))], [(F32, (1,))])
         ports = port_map(
-            connection("input", external_port_id=0, internal_layer_id=0, axis=0, part_size=2, stride=2),
-            connection("output", external_port_id=1, internal_layer_id=9, axis=0, part_size=2, stride=2),
+            connection("input", external_port_id=0, internal_layer_id=0, axis=0),
+            connection("output", external_port_id=1, internal_layer_id=9, axis=0),
         )
         loop = loop.replace("</layer>", f"{ports}<body>{text}</body></layer>")
-        text = inner + loop + result(9, "r", (2,)) + f"</layers><edges>{edges('0.0 5.0', '5.1 9.0')}</edges>"
+        text = inner + loop + result(9, "r", (1,)) + f"</layers><edges>{edges('0.0 5.0', '5.1 9.0')}</edges>"
     return f'<net name="deep" version="11">{text}</net>'
 
 

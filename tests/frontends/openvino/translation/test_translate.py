@@ -147,7 +147,6 @@ class Option:
 
 OPTIONS = (
     Option("Pad", lambda p: ops(12).pad(p(3, 3), const([-1, 0]), const([0, 2]), "reflect"), r"pads is \[-1, 0, 0, 2\]"),
-    Option("LRN", lambda p: ops(1).lrn(p(1, 3, 4, 4), const([2, 3]), 1, 0.75, 1, 3), r"axes is \[2, 3\]"),
     Option("DepthToSpace", lambda p: ops(1).depth_to_space(p(1, 4, 6), "depth_first", 2), "rank of the input is 3"),
     Option("Interpolate", interpolate(mode="linear_onnx", antialias=True), "antialias is True"),
     Option("Interpolate nearest_mode", interpolate(nearest_mode="simple"), "nearest_mode is 'simple'"),
@@ -155,13 +154,11 @@ OPTIONS = (
         "coordinate_transformation_mode is 'tf_half_pixel_for_nn'"),
     Option("Transpose", lambda p: ops(1).transpose(p(2, 3), p(2, dtype=i64)),
         r"order \(input 1\) is computed by Param"),
-    Option("BitwiseLeftShift", lambda p: ops(15).bitwise_left_shift(p(2, dtype=i64), p(2, dtype=i64)),
-        "element type is 'int64'"),
     Option("AdaptiveAvgPool", lambda p: ops(8).adaptive_avg_pool(p(1, 2, 5, 5), const([2, 2])),
         r"output_shape is \[2, 2\]", True),
     Option("ScatterElementsUpdate", lambda p: ops(12).scatter_elements_update(p(5), p(2, dtype=i64), p(2), const(0),
         "mean"), "reduction is 'mean'"),
-    Option("Squeeze", lambda p: ops(15).squeeze(p(1, 3), const([0, 1]), True), "allow_axis_skip is True", True),
+    Option("Squeeze", lambda p: ops(15).squeeze(p(1, 3), const([0, 1]), True), "allow_axis_skip is True"),
     Option("MaxPool", lambda p: ops(1).max_pool(p(1, 1, 8), [3], [1], [1], [3], "ceil"), "rounding_type is 'ceil'"),
     Option("Selu", lambda p: ops(1).selu(p(2), p(1), const(1, f32)), r"alpha \(input 1\) is computed"),
 )  # fmt: skip
