@@ -188,7 +188,7 @@ def test_errors_of_a_function_are_its_own(model: Model) -> None:
 
 
 def test_inputs_that_the_model_refuses_are_not_compared() -> None:
-    """As ids of which the model has no row: its error is not one of the function."""
+    """Ids of which the model has no row: its error is not one of the function."""
     table = read_model(verdicts.looked_up("Add"))
     with pytest.raises(ArgumentError, match="selects from 50 rows, of which 36 were compared"):
         assert_same(lambda **arrays: table(arrays), table)
