@@ -55,8 +55,9 @@ cdef struct Team
 
 
 cdef struct Block:
-    # A row block of one direction, for one thread of its team. The team shares the buffers; a thread writes only its
-    # own units. Between two time steps, the blocks of all members differ only in rank, unit blocks, is_caller, unpolled.
+    # A row block of one direction, for one thread of its team. The team shares the buffers but for coded and row; a
+    # thread writes only its own units. Between two time steps, the blocks of all members differ only in these buffers,
+    # rank, unit blocks, is_caller, unpolled.
     const Call *call
     const Parameters *parameters
     int direction
@@ -74,10 +75,11 @@ cdef struct Block:
     char *h_next
     char *c
     char *work
-    char *coded                 # with a coding: Ht-1 as coded rows
     char *split_x               # with matrices: split rows of X of the chunk, and split states of a phase
     char *split_states
+    char *coded                 # with a coding: Ht-1 as coded rows, the same in each member's buffer
     char *row                   # with a coding: one widened row of X
+    Py_ssize_t own_bytes        # from these two of a member to those of the next
     float x_range[2]            # with a coding: the range of X
     Py_ssize_t last_active      # with a coding: rows that ran in the last time step, whose h have one range
     Team *team                  # NULL: no other thread may join

@@ -27,7 +27,8 @@ cdef struct Plan:
     Py_ssize_t steps                        # sum over all rows
     Py_ssize_t directions, row_parts, jobs, team_size, threads
     Py_ssize_t rows, chunk_rows             # of a row block; of one of its chunks
-    Py_ssize_t state_bytes, x_bytes, projected_bytes, coded_bytes, split_x_bytes, split_states_bytes, block_bytes
+    Py_ssize_t state_bytes, x_bytes, projected_bytes, coded_bytes, own_bytes, split_x_bytes, split_states_bytes
+    Py_ssize_t block_bytes
     char *scratch                           # of each job, whose number is small
     int next_job
     Team teams[2]                           # of each direction if threads share steps

@@ -69,18 +69,18 @@ cdef bint rows_pay(const Call *call, Py_ssize_t rows) noexcept nogil:
 cdef void divide(Plan *plan, int threads) noexcept nogil:
     """Divide a call among threads: directions first, then rows, which need no barrier, or else units of long steps.
 
-    Only directions are divided if products must stay whole, or if all h of a step have one range.
+    Only directions are divided if products must stay whole; rows are not if all h of a step have one range.
     """
     cdef:
         const Call *call = plan.call
         Py_ssize_t per_row = call.projected_size * call.hidden_size
         Py_ssize_t per_direction = threads // plan.directions
     plan.row_parts = plan.team_size = 1
-    if per_direction > 1 and not call.kernels.whole and call.coding == NULL:
-        if not rows_pay(call, call.batch_size // per_direction):
+    if per_direction > 1 and not call.kernels.whole:
+        if call.coding != NULL or not rows_pay(call, call.batch_size // per_direction):
             plan.team_size = max(
                 1, min(per_direction, call.unit_blocks, call.batch_size * per_row // STEP_MACS))
-        if plan.team_size == 1:
+        if plan.team_size == 1 and call.coding == NULL:
             plan.row_parts = min(per_direction, call.batch_size)
     plan.jobs = plan.directions * plan.row_parts
     plan.threads = max(1, min(threads, plan.jobs * plan.team_size))
@@ -136,8 +136,9 @@ cdef void size_blocks(Plan *plan) noexcept nogil:
             call.matrices.split_size(plan.parameters, plan.chunk_rows, call.input_size), ALIGNMENT)
         plan.split_states_bytes = round_up(
             call.matrices.split_size(plan.parameters, plan.rows, call.hidden_size), ALIGNMENT)
-    plan.block_bytes = (4 * plan.state_bytes + plan.x_bytes + plan.projected_bytes + plan.coded_bytes
-                       + plan.split_x_bytes + plan.split_states_bytes + round_up(row_bytes, ALIGNMENT))
+    plan.own_bytes = plan.coded_bytes + round_up(row_bytes, ALIGNMENT)
+    plan.block_bytes = (4 * plan.state_bytes + plan.x_bytes + plan.projected_bytes + plan.split_x_bytes
+                       + plan.split_states_bytes + plan.team_size * plan.own_bytes)
 
 
 cdef Py_ssize_t first_row(const Plan *plan, Py_ssize_t part) noexcept nogil:
@@ -170,7 +171,9 @@ cdef bint run_rows(Block *b) noexcept nogil:
 cdef void set_block(Block *b, Plan *plan, Py_ssize_t job) noexcept nogil:
     """Set the block of a job, in memory of its own, for one thread.
 
-        | h | h_next | c | work | x | projected | coded | split_x | split_states | row |     4 * state_bytes, ...
+        | h | h_next | c | work | x | projected | split_x | split_states | coded | row |     4 * state_bytes, ...
+
+    Each member of its team has the last two for itself.
     """
     cdef:
         Py_ssize_t part = job % plan.row_parts
@@ -184,10 +187,11 @@ cdef void set_block(Block *b, Plan *plan, Py_ssize_t job) noexcept nogil:
     b.c, b.work = memory + 2 * plan.state_bytes, memory + 3 * plan.state_bytes
     b.x = memory + 4 * plan.state_bytes
     b.projected = b.x + plan.x_bytes
-    b.coded = b.projected + plan.projected_bytes
-    b.split_x = b.coded + plan.coded_bytes
+    b.split_x = b.projected + plan.projected_bytes
     b.split_states = b.split_x + plan.split_x_bytes
-    b.row = b.split_states + plan.split_states_bytes
+    b.coded = b.split_states + plan.split_states_bytes
+    b.row = b.coded + plan.coded_bytes
+    b.own_bytes = plan.own_bytes
     b.team = &plan.teams[job] if plan.team_size > 1 else NULL
     set_share(b, 0, 1)
 
@@ -219,6 +223,8 @@ cdef void follow(Team *team) noexcept nogil:
     while barrier_enter(&team.barrier, place, &seen):
         b = team.leader
         b.is_caller, b.unpolled = False, 0
+        b.coded += place * b.own_bytes
+        b.row += place * b.own_bytes
         set_share(&b, place, team.barrier.size)
         if run_steps(&b):
             b.first += b.rows
@@ -362,8 +368,6 @@ cdef bint run_call(const Call *call, const Parameters *parameters, const bint *r
         double macs = count_macs(call, steps, directions)
         char *memory
         char stack[STACK_BYTES + ALIGNMENT]
-    if call.coding != NULL:
-        threads = min(threads, directions)
     threads = min(threads, MAX_TEAMS, <int> min(macs / TASK_MACS, <double> MAX_TEAMS))
     plan.call, plan.steps, plan.directions = call, steps, directions
     plan.parameters, plan.reverse = parameters, reverse

@@ -6,7 +6,7 @@ one product, and steps through it. h and c stay in scratch memory, and h is writ
 does not grow with the number of time steps.
 
 If the call has a coding, X and h are rounded to 8 bits before products: X with one scale for the call, h with one scale
-for each time step. That scale depends on all rows, so a direction is then one row block and runs in one thread.
+for each time step. That scale depends on all rows, so a direction is then one row block, and every thread rounds all h.
 
 If the call has matrices, they project all of X, and multiply the states while enough rows run. The rows of the whole
 call decide, not those of a row block, so that results do not depend on row blocks.
