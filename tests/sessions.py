@@ -61,8 +61,8 @@ def python(handle: Handle, inputs: Sequence[str], outputs: Sequence[str]) -> Any
 
 def layer_session(layer: Layer, element_type: int = FLOAT, names: Sequence[str] = ("X",), **attributes: Any) -> Any:
     """A session of one layer that is given what `names` say."""
-    handle = custom_operators.recurrent_handle(layer)
-    wanted = [name if name in names else "" for name in custom_operators.call_inputs()]
+    handle = custom_operators.Handle(layer)
+    wanted = [name if name in names else "" for name in custom_operators.CALL_INPUTS]
     types = {name: INT32 if name == "sequence_lens" else element_type for name in names}
     outputs = layer.output_names
     node = recurrent(handle, wanted, outputs, **attributes)

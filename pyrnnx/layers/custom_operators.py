@@ -6,14 +6,14 @@ A node `pyrnnx.Recurrent` runs a layer and a node `pyrnnx.Python` calls a functi
 Recurrent
     Inputs X, sequence_lens (int32 or int64), initial_h, initial_c, in that order; all but X are optional. Outputs Y,
     Y_h and, for an LSTM, Y_c, all optional. Arrays follow the layer's convention and dtype. Attributes: `handle` (int),
-    a `RecurrentHandle`; `threads` (int, optional), how many of the session's threads a call may use; `keeps_states`
+    a `Handle` of the layer; `threads` (int, optional), how many of the session's threads a call may use; `keeps_states`
     (int, optional), 1: a row without steps keeps its initial state, while ONNX returns zeros; `optional_states` (int,
     optional), 1: an initial state with hidden size 0 counts as absent. Without `handle` the node is portable: constant
     inputs W, R, B, P, W_scale, W_zero_point, R_scale, R_zero_point follow, and `portable_attributes` describe the
     layer. Types and shapes of outputs are inferred.
 Python
-    Any number of inputs and outputs; no input has an empty name. Attribute: `handle` (int), a `PythonHandle`. The
-    graph must have the element type (no shape) of each output in its value_info, or as its own output.
+    Any number of inputs and outputs; no input has an empty name. Attribute: `handle` (int), a `Handle` of the function.
+    The graph must have the element type (no shape) of each output in its value_info, or as its own output.
 Unfold
     Input: X [N, L, C], float32. Output: its windows, [N, windows, kernel * C]. Attributes (ints): `kernel`, `stride`,
     `dilation`, `pad_begin`, `pad_end`. The session fails if X with its padding is shorter than a window.
@@ -22,7 +22,7 @@ Unfold
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -42,7 +42,8 @@ DOMAIN = "pyrnnx"
 RECURRENT = "Recurrent"
 PYTHON = "Python"
 UNFOLD = "Unfold"
-CALL_INPUTS = 4  # X, sequence_lens, initial_h, initial_c
+CALL_INPUTS = recurrent.INPUTS[:4]  # of every node Recurrent: X, sequence_lens, initial_h, initial_c
+CONSTANT_INPUTS = recurrent.INPUTS[4:]  # of a portable one
 _INT, _STRING = 2, 3  # AttributeProto.AttributeType
 
 # TensorProto.DataType and ONNX Runtime's numbers, by NumPy's names.
@@ -70,9 +71,13 @@ ELEMENT_TYPES: Mapping[str, int] = {
 
 
 class Handle(int):
-    """Number that identifies `target` in nodes of this process.
+    """Number that identifies a layer or a function in the attribute `handle` of nodes of this process.
 
     It must be alive when a session is created; the session then owns a reference to the target.
+
+    A node Python calls its function with NumPy arrays, read-only and valid during the call only; strings have dtype
+    object. The function returns an array of the declared dtype for each output, or None if the output's name is empty.
+    Any thread may call it.
     """
 
     target: Any
@@ -89,39 +94,6 @@ class Handle(int):
         return type(self), (self.target,)
 
 
-def recurrent_handle(layer: Layer) -> Handle:
-    """Return the handle of a layer, for the attribute `handle` of a node Recurrent.
-
-    Raises
-    ------
-    ArgumentError
-        The argument is not a layer.
-    """
-    if not isinstance(layer, Layer):
-        raise ArgumentError(f"recurrent_handle: layer is {type(layer).__name__}; expected a Layer")
-    return Handle(layer)
-
-
-def python_handle(function: Callable[..., Sequence[Any]]) -> Handle:
-    """Return the handle of a function, for the attribute `handle` of a node Python.
-
-    Parameters
-    ----------
-    function : callable
-        Function of the node's inputs as NumPy arrays, read-only and valid during the call only; strings have dtype
-        object. It returns an array of the declared dtype for each output, or None if the output's name is empty. Any
-        thread may call it.
-
-    Raises
-    ------
-    ArgumentError
-        The argument is not callable.
-    """
-    if not callable(function):
-        raise ArgumentError(f"python_handle: function is {type(function).__name__}; expected a callable")
-    return Handle(function)
-
-
 def library_path() -> str:
     """Return the path of the library that `SessionOptions.register_custom_ops_library` takes."""
     return str(operators.__file__)
@@ -130,16 +102,6 @@ def library_path() -> str:
 def original_error(error: BaseException) -> BaseException | None:
     """Return, once, the exception in a pyrnnx operator that caused a session's exception; None if there is none."""
     return runtime.exception_of(str(error))
-
-
-def all_inputs() -> tuple[str, ...]:
-    """Return the names of the inputs of a portable node Recurrent, in order."""
-    return recurrent.INPUTS
-
-
-def call_inputs() -> tuple[str, ...]:
-    """Return the names of the inputs of a node Recurrent with a handle, in order."""
-    return recurrent.INPUTS[:CALL_INPUTS]
 
 
 def portable_attributes(layer: Layer) -> dict[str, str | int]:
@@ -177,7 +139,7 @@ def portable_attributes(layer: Layer) -> dict[str, str | int]:
 
 
 def portable_weights(layer: Layer) -> dict[str, AnyArray]:
-    """Return the constant inputs of a portable node by name; they follow `call_inputs`."""
+    """Return the constant inputs of a portable node by name; they follow `CALL_INPUTS`."""
     arrays: dict[str, AnyArray] = {}
     for name in ("W", "R", "B", "P"):
         weight = layer.kept_weights.get(name)
@@ -185,7 +147,7 @@ def portable_weights(layer: Layer) -> dict[str, AnyArray]:
             arrays |= {name: weight.codes, f"{name}_scale": weight.scale, f"{name}_zero_point": weight.zero_point}
         elif weight is not None:
             arrays[name] = weight
-    return {name: arrays[name] for name in recurrent.INPUTS[CALL_INPUTS:] if name in arrays}
+    return {name: arrays[name] for name in CONSTANT_INPUTS if name in arrays}
 
 
 def rewrite_node(

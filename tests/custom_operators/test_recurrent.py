@@ -69,7 +69,7 @@ def test_layers_compute_the_same_bits(cell: Any, dtype: Any) -> None:
 
 def test_bfloat16() -> None:
     layer = random_layer(RecurrentOp("GRU", 5), 3, bfloat16)
-    handle = custom_operators.recurrent_handle(layer)
+    handle = custom_operators.Handle(layer)
     nodes = [
         helper.make_node("Cast", ["x"], ["X"], to=TensorProto.BFLOAT16),
         recurrent(handle, ["X"], ["Y"]),
@@ -84,7 +84,7 @@ def test_conventions_of_openvino() -> None:
     """Axes are those of the layer, and lengths may be int64; a cell has no time."""
     sequence = random_layer(RecurrentOp("LSTM", 5, "bidirectional"), 3, convention=OPENVINO_SEQUENCE)
     arrays = random_inputs(sequence.op, (4, 3, 3), convention=OPENVINO_SEQUENCE)
-    handle = custom_operators.recurrent_handle(sequence)
+    handle = custom_operators.Handle(sequence)
     node = recurrent(handle, ["X", "lens", "H", "C"], ["Y", "Y_h", "Y_c"])
     types = [("X", FLOAT), ("lens", INT64), ("H", FLOAT), ("C", FLOAT)]
     ran = session(model([node], types, [(name, FLOAT) for name in ("Y", "Y_h", "Y_c")]))
@@ -94,7 +94,7 @@ def test_conventions_of_openvino() -> None:
     cell = random_layer(RecurrentOp("GRU", 5), 3, convention=OPENVINO_CELL)
     rng = np.random.default_rng(0)
     X, H = rng.normal(size=(4, 3)).astype(np.float32), rng.normal(size=(4, 5)).astype(np.float32)
-    handle = custom_operators.recurrent_handle(cell)
+    handle = custom_operators.Handle(cell)
     ran = session(model([recurrent(handle, ["X", "", "H"], ["Ho"])], [("X", FLOAT), ("H", FLOAT)], [("Ho", FLOAT)]))
     assert np.array_equal(ran.run(None, {"X": X, "H": H})[0], cell.run(X, None, H)[0])
 
@@ -106,7 +106,7 @@ def test_outputs_that_nobody_wants() -> None:
             *(np.full((2, 4 * hidden_size, size), 1e-3, np.float64) for size in (3, hidden_size)),
         )
         X = random_inputs(layer.op, (2, 1, 3), float64)["X"]
-        handle = custom_operators.recurrent_handle(layer)
+        handle = custom_operators.Handle(layer)
         double = TensorProto.DOUBLE
         ran = session(model([recurrent(handle, ["X"], ["", "", "Y_c"])], [("X", double)], [("Y_c", double)]))
         assert np.array_equal(ran.run(None, {"X": X})[0], layer(X)[2])
@@ -143,7 +143,7 @@ def test_quantized_weights_and_few_bits() -> None:
 def test_bodies(kind: Any) -> None:
     """A layer in a body, whose states come from outside."""
     layer = random_layer(RecurrentOp("LSTM", 5), 3)
-    handle = custom_operators.recurrent_handle(layer)
+    handle = custom_operators.Handle(layer)
     arrays = {name: a for name, a in random_inputs(layer.op, (4, 2, 3)).items() if name != "sequence_lens"}
     types = {"X": FLOAT, "initial_h": FLOAT, "initial_c": FLOAT}
     node = recurrent(handle, ["X", "", "initial_h", "initial_c"], ["Y"])
@@ -173,7 +173,7 @@ def test_bodies(kind: Any) -> None:
 
 def test_shapes_are_inferred() -> None:
     layer = random_layer(RecurrentOp("GRU", 5, "bidirectional"), 3)
-    handle = custom_operators.recurrent_handle(layer)
+    handle = custom_operators.Handle(layer)
     proto = model([recurrent(handle, ["X"], ["Y", "Y_h"])], [("X", FLOAT)], [("Y", FLOAT), ("Y_h", FLOAT)])
     rows: tuple[Any, ...] = (
         (["T", 2, 3], ["T", 2, 2, 5], [2, 2, 5]),
@@ -233,7 +233,7 @@ def test_states_without_units_are_absent_only_where_the_node_allows() -> None:
 
 def test_handles_live_as_long_as_their_owner_or_a_session() -> None:
     layer = random_layer(RecurrentOp("GRU", 5), 3)
-    X, handle, alive = random_inputs(layer.op, (4, 2, 3))["X"], custom_operators.recurrent_handle(layer), None
+    X, handle, alive = random_inputs(layer.op, (4, 2, 3))["X"], custom_operators.Handle(layer), None
     proto = model([recurrent(handle, ["X"], ["Y"])], [("X", FLOAT)], [("Y", FLOAT)])
     expected, alive = layer(X)[0], weakref.ref(layer)
     ran = session(proto)
@@ -246,8 +246,6 @@ def test_handles_live_as_long_as_their_owner_or_a_session() -> None:
     del ran
     gc.collect()
     assert alive() is None
-    with pytest.raises(ArgumentError, match="layer is int; expected a Layer"):
-        custom_operators.recurrent_handle(3)  # type: ignore[arg-type]
 
 
 def test_settings_hold_inside_sessions() -> None:

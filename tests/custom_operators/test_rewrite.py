@@ -212,7 +212,7 @@ def test_models_that_are_rejected() -> None:
     with pytest.raises(PyrnnxError, match="gru"):
         InferenceSession(wrong.SerializeToString())
     layer = InferenceSession(gru_model().SerializeToString()).layers["gru"]
-    handle = custom_operators.recurrent_handle(layer)
+    handle = custom_operators.Handle(layer)
     of_a_process = model([recurrent(handle, ["X"], ["Y"])], [("X", FLOAT)], [("Y", FLOAT)])
     with pytest.raises(FormatError, match="has a handle"):
         read_model(of_a_process)

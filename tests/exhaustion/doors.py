@@ -115,7 +115,7 @@ def _words() -> Any:
     from sessions import python
     from sessions import session as session_of
 
-    handle = custom_operators.python_handle(lambda x: [np.char.upper(x.astype(str)).astype(object)])
+    handle = custom_operators.Handle(lambda x: [np.char.upper(x.astype(str)).astype(object)])
     string = 8
     made = proto_of([python(handle, ["x"], ["y"])], [("x", string, [2])], [("y", string, [2])])
     return handle, session_of(made)

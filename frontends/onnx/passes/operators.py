@@ -110,7 +110,7 @@ def replace_recurrent(
         arguments = dict(zip(site.arguments, node.input, strict=False))
         outputs = dict(zip(site.results, node.output, strict=False))
         if portable and isinstance(layer, Layer):
-            inputs = [arguments.get(key, "") for key in custom_operators.call_inputs()]
+            inputs = [arguments.get(key, "") for key in custom_operators.CALL_INPUTS]
             inputs += _add_weights(graph, node, layer, added)
             attributes: dict[str, Any] = dict(custom_operators.portable_attributes(layer))
             _rewrite(node, attributes, inputs, layer, outputs, threads)
@@ -140,7 +140,7 @@ def _replace(
         attributes |= {"keeps_states": 1, "optional_states": int(bool(layer.starts))}
         layer = layer.layer
     if isinstance(layer, Layer):
-        result.handles.append(custom_operators.recurrent_handle(layer))
+        result.handles.append(custom_operators.Handle(layer))
         attributes["handle"] = int(result.handles[-1])
         _rewrite(node, attributes, inputs, layer, outputs, threads)
         result.rows.append((label, ""))
@@ -160,7 +160,7 @@ def _replace(
     for name in present:
         value = own[name] if name in own else graph.value_info.add(name=name)
         value.type.tensor_type.elem_type = element
-    result.handles.append(custom_operators.python_handle(function))
+    result.handles.append(custom_operators.Handle(function))
     custom_operators.rewrite_node(
         node, PYTHON, {"handle": int(result.handles[-1])}, [arguments[key] for key in given], present
     )
@@ -224,7 +224,7 @@ def _add_weights(graph: GraphProto, node: NodeProto, layer: Layer, added: dict[t
     `added` has the names of those that other layers of the graph added, by graph and array.
     """
     weights, names = custom_operators.portable_weights(layer), []
-    for key in custom_operators.all_inputs()[len(custom_operators.call_inputs()) :]:
+    for key in custom_operators.CONSTANT_INPUTS:
         place = id(graph), id(weights.get(key))
         if key in weights and place not in added:
             added[place] = f"pyrnnx/{first_output(node)}/{key}"
