@@ -7,6 +7,7 @@ import re
 import reprlib
 import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,12 @@ def shown(value: Any) -> str:
 def shortened(text: str) -> str:
     """Return a text cut to 200 characters for a message."""
     return text if len(text) <= SHOWN_VALUE else f"{text[: SHOWN_VALUE - 3]}..."
+
+
+def listed(names: Iterable[str], most: int = 10) -> str:
+    """Return names in one line for a message, as "a, b and 3 more"."""
+    names = list(names)
+    return ", ".join(names[:most]) + ("" if len(names) <= most else f" and {len(names) - most} more")
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrnnx._internal.files import is_path, open_regular
-from pyrnnx.errors import ArgumentError, FormatError, printable, shortened, shown
+from pyrnnx.errors import ArgumentError, FormatError, listed, printable, shortened, shown
 from pyrnnx.stacks.stack import Stack
 
 from .archive import Archive
@@ -16,7 +16,6 @@ from .config import DEPTH, RECURRENT, UniqueNames, is_layer_of_keras, read_confi
 from .process import read_weights
 from .weights import build_stack, read_arrays
 
-LISTED = 10  # number of names that a message lists
 NO_NUMBERS = {  # layers that are the identity in inference
     "InputLayer",
     "Identity",
@@ -152,7 +151,5 @@ def _selected(label: str, layer: str | None, entries: list[_Entry]) -> _Entry:
     matches = matches or [entry for entry in recurrent if layer == entry.name]
     if len(matches) == 1:
         return matches[0]
-    names = ", ".join(shown(entry.path) for entry in recurrent[:LISTED])
-    more = "" if len(recurrent) <= LISTED else f" and {len(recurrent) - LISTED} more"
     text = "was not given" if layer is None else f"is {shown(layer)}"
-    raise ArgumentError(f"{label}: layer {text}; expected one of {names}{more}")
+    raise ArgumentError(f"{label}: layer {text}; expected one of {listed(shown(row.path) for row in recurrent)}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
+from pyrnnx.errors import ArgumentError, UnsupportedError, listed, shortened, shown
 
-from .modules import KINDS, LISTED, torch_package
+from .modules import KINDS, torch_package
 
 _PLAIN = "is not accelerated: call accelerate(model), or use the copy that it returned"
 
@@ -71,8 +71,7 @@ def _nothing_to_replace(classes: Any, own: str, recurrent: dict[str, Any]) -> st
         f"{f'{shown(name)} ({type(inner).__name__})' if name else own} {classes.why_not_replaced(inner)}"
         for name, inner in recurrent.items()
     ]
-    more = f", and {len(lines) - LISTED} more" if len(lines) > LISTED else ""
-    what = ", ".join(lines[:LISTED]) + more or f"{own} contains no recurrent module"
+    what = listed(lines) or f"{own} contains no recurrent module"
     kinds = ", ".join(f"torch.nn.{kind}" for kind in KINDS)
     return f"{what}; expected one of {kinds}, with PyTorch's own forward and without parametrizations"
 

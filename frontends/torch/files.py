@@ -9,10 +9,10 @@ import re
 import warnings
 import zipfile
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from pyrnnx._internal.extras import needs
 from pyrnnx._internal.files import is_path, open_regular
@@ -38,72 +38,6 @@ _EXPECTED = "expected only tensors, as written by torch.save(module.state_dict()
 _PICKLES = 5  # of an older file, before the numbers
 
 
-class SafetensorsArrays(Mapping[str, Any]):
-    """The arrays of a .safetensors file by name, read on access."""
-
-    def __init__(self, label: str, file: Any) -> None:
-        self._label, self._file = label, file
-        self._names = dict.fromkeys(sorted(file.keys()))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names  # Mapping's method would read the array
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
-            raise KeyError(name)
-        dtype = self._file.get_slice(name).get_dtype()
-        if dtype == "BF16":
-            bfloat16()  # registers NumPy's name of the dtype, which safetensors uses
-        try:
-            return self._file.get_tensor(name)
-        except Exception as error:  # a type that NumPy lacks
-            raise UnsupportedError(
-                f"{self._label}: {shown(name)} has type {shown(dtype)}; expected F64, F32, F16 or BF16"
-            ) from error
-
-
-class PickledArrays(Mapping[str, Any]):
-    """The tensors of a .pt file by name, of sizes that fit the file.
-
-    A tensor may repeat a few numbers by its strides, and many tensors may share their numbers: without a limit, a file
-    of 2 kB could need any amount of memory.
-    """
-
-    def __init__(self, label: str, values: Mapping[str, Any], size: int) -> None:
-        self._label, self._values, self._size = label, values, size
-        self._read, self._total = set[str](), 0
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._values
-
-    def __getitem__(self, name: str) -> Any:
-        value = self._values[name]
-        if not is_tensor(value):  # nested lists may repeat each other without limit
-            raise FormatError(f"{self._label}: {shown(name)} is {shown(value)}; expected a tensor")
-        size = value.numel() * value.element_size()
-        if name not in self._read:
-            self._read.add(name)
-            self._total += size
-        if size > self._size or self._total > SHARED * self._size:
-            raise FormatError(
-                f"{self._label}: {shown(name)} has shape {tuple(value.shape)}; the tensors up to it have "
-                f"{self._total} bytes, but the file only {self._size}"
-            )
-        return value
-
-
 class _Bounded(io.BufferedReader):
     """A file whose reads allocate at most its size; otherwise a length in a damaged pickle could need 4 GiB."""
 
@@ -115,8 +49,19 @@ class _Bounded(io.BufferedReader):
         return super().read(size if size is None else min(size, self._size))
 
 
-def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]]:
-    """Return the name of a source in errors, and its arrays by name; "." joins the names of nested mappings.
+class Arrays(NamedTuple):
+    """The arrays of a state_dict or a file: their names, of which "." joins those of nested mappings, and a reader.
+
+    `label` is the name of the source in errors.
+    """
+
+    label: str
+    names: Collection[str]
+    read: Callable[[str], Any]
+
+
+def open_arrays(source: Any, closing: ExitStack) -> Arrays:
+    """Open a source of arrays.
 
     Parameters
     ----------
@@ -130,7 +75,8 @@ def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]
         The source has another type, the file cannot be read or contains more than arrays, or a package is missing.
     """
     if isinstance(source, Mapping):
-        return "from_state_dict", _flat(source)
+        arrays = _flat(source)
+        return Arrays("from_state_dict", arrays, arrays.__getitem__)
     if not is_path(source):
         raise ArgumentError(
             f"from_state_dict: source is {shown(source)}; expected a mapping of arrays, or the path of a "
@@ -138,9 +84,9 @@ def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]
         )
     label, suffix = printable(shortened(os.fspath(source))), Path(source).suffix.lower()
     if suffix in SAFETENSORS:
-        return label, _open_safetensors(label, source, closing)
+        return _open_safetensors(label, source, closing)
     if suffix in PICKLED:
-        return label, _load_pickled(label, source)
+        return _load_pickled(label, source)
     allowed = f"one of {', '.join((*SAFETENSORS, *PICKLED))}"
     raise FormatError(f"{label}: {wrong_suffix(source, allowed)}")
 
@@ -166,19 +112,33 @@ def _flat(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     return flat
 
 
-def _open_safetensors(label: str, path: str | os.PathLike[str], closing: ExitStack) -> SafetensorsArrays:
+def _open_safetensors(label: str, path: str | os.PathLike[str], closing: ExitStack) -> Arrays:
     try:
         from safetensors import safe_open
     except ImportError as error:
         raise PyrnnxError(needs("reading .safetensors files", "safetensors", "safetensors")) from error
     open_regular("from_state_dict", path, expected="a .safetensors file").close()
     try:
-        return SafetensorsArrays(label, closing.enter_context(safe_open(os.fspath(path), framework="np")))
+        file = closing.enter_context(safe_open(os.fspath(path), framework="np"))
+        names = sorted(file.keys())
     except Exception as error:
         raise FormatError(f"{label}: not a .safetensors file ({_one_line(error)})") from error
 
+    def read(name: str) -> Any:
+        dtype = file.get_slice(name).get_dtype()
+        if dtype == "BF16":
+            bfloat16()  # registers NumPy's name of the dtype, which safetensors uses
+        try:
+            return file.get_tensor(name)
+        except Exception as error:  # a type that NumPy lacks
+            raise UnsupportedError(
+                f"{label}: {shown(name)} has type {shown(dtype)}; expected F64, F32, F16 or BF16"
+            ) from error
 
-def _load_pickled(label: str, path: str | os.PathLike[str]) -> PickledArrays:
+    return Arrays(label, names, read)
+
+
+def _load_pickled(label: str, path: str | os.PathLike[str]) -> Arrays:
     """Load tensors and plain containers with torch.load(weights_only=True), which runs no code of the file."""
     try:
         import torch
@@ -200,7 +160,32 @@ def _load_pickled(label: str, path: str | os.PathLike[str]) -> PickledArrays:
             raise FormatError(f"{label}: {_why_not_loaded(error)}; {_EXPECTED}") from error
     if not isinstance(loaded, Mapping):
         raise FormatError(f"{label}: it contains {shown(type(loaded).__name__)}; expected a mapping of tensors")
-    return PickledArrays(label, _flat(loaded), size)
+    return _fitting_arrays(label, _flat(loaded), size)
+
+
+def _fitting_arrays(label: str, values: Mapping[str, Any], size: int) -> Arrays:
+    """Return the tensors of a .pt file, which must have sizes that fit the file; each is read once.
+
+    A tensor may repeat a few numbers by its strides, and many tensors may share their numbers: without a limit, a file
+    of 2 kB could need any amount of memory.
+    """
+    total = 0
+
+    def read(name: str) -> Any:
+        nonlocal total
+        value = values[name]
+        if not is_tensor(value):  # nested lists may repeat each other without limit
+            raise FormatError(f"{label}: {shown(name)} is {shown(value)}; expected a tensor")
+        own = value.numel() * value.element_size()
+        total += own
+        if own > size or total > SHARED * size:
+            raise FormatError(
+                f"{label}: {shown(name)} has shape {tuple(value.shape)}; the tensors up to it have {total} bytes, but "
+                f"the file only {size}"
+            )
+        return value
+
+    return Arrays(label, values, read)
 
 
 def _check_bounds(label: str, file: IO[bytes], size: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, listed, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import TORCH, TORCH_BATCH_FIRST, TORCH_CELL, Convention
 from pyrnnx.stacks.stack import Stack
@@ -14,7 +14,6 @@ from .state_dict import build_layers
 from .tensors import as_numpy
 
 KINDS = ("RNN", "GRU", "LSTM", "RNNCell", "GRUCell", "LSTMCell")
-LISTED = 10  # number of submodules that a message lists
 
 
 def from_module(module: Any, *, name: str | None = None, weight_dtype: str | None = None) -> Stack:
@@ -109,5 +108,4 @@ def _recurrent_submodules(nn: Any, module: Any) -> str:
         return ""
     kinds = tuple(getattr(nn, kind) for kind in KINDS)
     names = [shown(name) for name, inner in module.named_modules() if isinstance(inner, kinds)]
-    more = "" if len(names) <= LISTED else f" and {len(names) - LISTED} more"
-    return f", such as its submodules {', '.join(names[:LISTED])}{more}" if names else ""
+    return f", such as its submodules {listed(names)}" if names else ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortened, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, listed, shortened, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import TORCH, TORCH_BATCH_FIRST, Convention
 from pyrnnx.operator.op import Activation, CellName, Direction, RecurrentOp
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 OPERATORS: Mapping[int, CellName] = {1: "RNN", 3: "GRU", 4: "LSTM"}  # by number of gates
 NONLINEARITIES = {"tanh": "Tanh", "relu": "Relu"}
 KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-LISTED = 10  # number of names that a message lists
 _KEY = re.compile(r"(?:(.*)\.)?((?:weight|bias)_(?:ih|hh|hr))(?:_l(0|[1-9][0-9]{0,5})(_reverse)?)?", re.DOTALL)
 
 
@@ -88,14 +87,14 @@ def from_state_dict(
     if not isinstance(batch_first, (bool, np.bool_)):
         raise ArgumentError(f"from_state_dict: batch_first is {shown(batch_first)}; expected True or False")
     with ExitStack() as closing:
-        label, available = open_arrays(source, closing)
+        label, available, read = open_arrays(source, closing)
         prefix = _module_prefix(label, prefix, available)
         if prefix:
             label = f"{label}: {shown(prefix)}"
         names = {key.removeprefix(prefix): key for key in available if key.startswith(prefix)}
         _check_keys(label, list(names))
         try:
-            arrays = {short: as_numpy(label, short, available[key]) for short, key in names.items()}
+            arrays = {short: as_numpy(label, short, read(key)) for short, key in names.items()}
         except MemoryError as error:
             raise PyrnnxError(f"{label}: the arrays exceed memory ({shortened(str(error))})") from error
     convention = TORCH_BATCH_FIRST if batch_first else TORCH
@@ -116,13 +115,8 @@ def _module_prefix(label: str, prefix: str, available: Iterable[str]) -> str:
             f"{label}: it has no weights of a recurrent module; expected names such as weight_ih_l0 and weight_hh_l0"
         )
     text = f"is {shown(prefix)}" if prefix else "was not given"
-    expected = "none: the names have no prefix" if prefixes == [""] else f"one of {_listed(map(shown, prefixes))}"
+    expected = "none: the names have no prefix" if prefixes == [""] else f"one of {listed(map(shown, prefixes))}"
     raise ArgumentError(f"{label}: prefix {text}; expected {expected}")
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    return ", ".join(names[:LISTED]) + ("" if len(names) <= LISTED else f" and {len(names) - LISTED} more")
 
 
 def build_layers(
@@ -227,12 +221,12 @@ def _check_keys(label: str, keys: list[str]) -> Layout:
     parametrized = [key for key in unknown if "parametrizations." in key or key.endswith(("_g", "_v", "_orig"))]
     if parametrized:
         raise UnsupportedError(
-            f"{label}: the weights are parametrized ({_listed(map(shown, parametrized))}); expected weights after "
+            f"{label}: the weights are parametrized ({listed(map(shown, parametrized))}); expected weights after "
             "torch.nn.utils.parametrize.remove_parametrizations, or remove_weight_norm"
         )
     if unknown:
         expected = "weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and the same of other layers and directions"
-        raise ArgumentError(f"{label}: it has unknown names {_listed(map(shown, unknown))}; expected {expected}")
+        raise ArgumentError(f"{label}: it has unknown names {listed(map(shown, unknown))}; expected {expected}")
     parsed = [match for match in matches.values() if match is not None]
     if any(match[2].endswith("_hr") for match in parsed):
         raise UnsupportedError(
@@ -241,7 +235,7 @@ def _check_keys(label: str, keys: list[str]) -> Layout:
         )
     numbered = [match for match in parsed if match[3] is not None]
     if numbered and len(numbered) != len(parsed):
-        raise ArgumentError(f"{label}: it has names of a layer and of a cell, {_listed(keys)}; expected one kind")
+        raise ArgumentError(f"{label}: it has names of a layer and of a cell, {listed(keys)}; expected one kind")
     numbers = {int(match[3]) for match in numbered} or {0}
     num_layers = max(numbers) + 1
     if len(numbers) != num_layers:
@@ -252,7 +246,7 @@ def _check_keys(label: str, keys: list[str]) -> Layout:
     layout = Layout.of(num_layers, num_directions, not numbered, has_biases)
     missing = [key for key in layout.keys if key not in matches]
     if missing:
-        raise ArgumentError(f"{label}: it has no {_listed(missing)}; expected all weights of {layout}")
+        raise ArgumentError(f"{label}: it has no {listed(missing)}; expected all weights of {layout}")
     return layout
 
 

@@ -13,7 +13,16 @@ from pyrnnx._internal.extras import needs
 from pyrnnx._internal.writing import check_writable, write_files
 from pyrnnx.cli.arguments import chosen_layer
 from pyrnnx.cli.arrays import check_not_read
-from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, printable, shortened, shown, wrong_suffix
+from pyrnnx.errors import (
+    ArgumentError,
+    FormatError,
+    UnsupportedError,
+    listed,
+    printable,
+    shortened,
+    shown,
+    wrong_suffix,
+)
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import Model, layer_values
@@ -196,16 +205,15 @@ def left_out(path: str, layer: str | None, stack: Stack) -> list[str]:
 
     own = f"{stack.name}." if stack.name else ""
     with ExitStack() as closing:
-        _, arrays = open_arrays(path, closing)
-        others = [name for name in arrays if not name.startswith(own)]
+        names = open_arrays(path, closing).names
+        others = [name for name in names if not name.startswith(own)]
     return list(dict.fromkeys(shown(name.rpartition(".")[0] or name) for name in others))
 
 
 def remarks(path: str, stack: Stack, others: Sequence[str], nonlinearity: str | None) -> Iterator[str]:
     """Yield sentences about the result `others` of `left_out`, and about facts that a file does not contain."""
     if others:
-        more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
-        names = printable(", ".join(map(shortened, others[:LISTED])) + more)
+        names = printable(listed(map(shortened, others), LISTED))
         yield f"only {stack.label} is written; left out: {names}"
     if Path(path).suffix.lower() in TORCH and nonlinearity is None and stack.layers[0].op.cell == "RNN":
         yield "weights of an RNN of PyTorch do not contain its nonlinearity; using tanh (--nonlinearity)"
