@@ -13,6 +13,7 @@ from torch.utils._device import DeviceContext
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError
+from pyrnnx.operator.check import inner_contiguous
 
 from .packing import PackedModule, array_of, why_not_plain
 
@@ -120,7 +121,7 @@ def _read_states(packed: PackedModule, hx: Any, shape: tuple[int, ...]) -> tuple
             return reason
         if tensor.shape != shape:
             return f"hx has shape {tuple(tensor.shape)}; expected {shape}"
-    return tuple([_inner_contiguous(array_of(tensor)) for tensor in tensors])
+    return tuple([inner_contiguous("accelerate", "hx", array_of(tensor)) for tensor in tensors])
 
 
 def _wrong_shape(shape: tuple[int, ...], axes: str, input_size: int) -> Declined:
@@ -128,13 +129,6 @@ def _wrong_shape(shape: tuple[int, ...], axes: str, input_size: int) -> Declined
         return f"input has shape {tuple(shape)}, which is empty; expected no axis of size 0"
     unbatched = "(seq_length, {})" if "seq_length" in axes else "({},)"
     return f"input has shape {tuple(shape)}; expected ({axes}, {input_size}) or {unbatched.format(input_size)}"
-
-
-def _inner_contiguous(array: AnyArray) -> AnyArray:
-    """Return an array whose last axis the kernels can read, a copy only if this one's is strided."""
-    if array.strides[-1] == array.itemsize or array.shape[-1] == 1:
-        return array
-    return np.ascontiguousarray(array)
 
 
 def _as_results(packed: PackedModule, states: list[torch.Tensor]) -> Any:
@@ -152,7 +146,7 @@ def _run_cell(packed: PackedModule, input: Any, hx: Any) -> Any:
     initial = _read_states(packed, hx, outer)
     if isinstance(initial, Declined):
         return initial
-    X = _inner_contiguous(array_of(input))
+    X = inner_contiguous("accelerate", "input", array_of(input))
     results = [_empty(packed, outer) for _ in initial]
     arrays = tuple([array for _, array in results])
     if len(shape) == 1:
@@ -178,7 +172,7 @@ def _run_tensor(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:
     initial = _read_states(packed, hx, outer)
     if isinstance(initial, Declined):
         return initial
-    X = _inner_contiguous(array_of(input))
+    X = inner_contiguous("accelerate", "input", array_of(input))
     D, H = packed.stack.num_directions, packed.hidden_size
     output, Y = _empty(packed, (T, N, D * H) if is_batched else (T, D * H))
     results = [_empty(packed, outer) for _ in initial]
@@ -224,7 +218,7 @@ def _run_packed(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:
     initial = _read_states(packed, hx, outer)
     if isinstance(initial, Declined):
         return initial
-    flat = _inner_contiguous(array_of(data))
+    flat = inner_contiguous("accelerate", "input.data", array_of(data))
     output, flat_Y = _empty(packed, (len(data), D * H))
     results = [_empty(packed, outer) for _ in initial]
     lengths = None

@@ -71,9 +71,6 @@ class PackedModule:
         self._configuration_of = attrgetter(*_attributes(module))
         self._configuration = self._configuration_of(module)
         num_layers, D = (1, 1) if self.is_cell else (module.num_layers, 2 if module.bidirectional else 1)
-        for name, size in (("num_layers", num_layers), ("hidden_size", module.hidden_size)):
-            if not hasattr(size, "__index__"):
-                raise PyrnnxError(f"{name} is {shown(size)}; expected an integer")
         # A cell's forward adds the biases that are there, whatever its attribute bias says.
         has_bias = module._parameters.get("bias_ih") is not None if self.is_cell else module.bias
         layout = Layout.of(num_layers, D, self.is_cell, has_bias)

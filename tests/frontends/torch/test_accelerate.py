@@ -253,31 +253,6 @@ def test_hooks_and_calls_by_name() -> None:
     assert len(seen) == 2
 
 
-def test_a_loaded_state_dict_and_training() -> None:
-    """Train with PyTorch, evaluate with pyrnnx, in turns: each evaluation sees the last step."""
-    torch.manual_seed(0)
-    model = Tagger().double()
-    fast = accelerate(model, inplace=True)
-    plain = restore(copy.deepcopy(fast))
-    optimizers = [torch.optim.Adam(each.parameters(), 0.05) for each in (fast, plain)]
-    for _ in range(CALLS):
-        x = torch.randn(2, 7, 3, dtype=torch.float64)
-        for each, optimizer in zip((fast, plain), optimizers, strict=True):
-            each.train()
-            optimizer.zero_grad()
-            each(x).square().mean().backward()
-            optimizer.step()
-            each.eval()
-        assert "gradients are needed" in fast.cell.why_not
-        with torch.inference_mode():
-            assert_same(fast(x), plain(x), 1e-12)
-        assert fast.cell.why_not is None
-    fast.load_state_dict(Tagger().double().state_dict())
-    plain.load_state_dict(fast.state_dict())
-    with torch.inference_mode():
-        assert_same(fast(x), plain(x), 1e-12)
-
-
 @pytest.mark.parametrize("name", ["float64", "float16", "bfloat16", "float32"])
 def test_conversions_of_the_dtype(name: str) -> None:
     module = nn.GRU(3, 4, 2).eval()

@@ -135,12 +135,7 @@ def _freed(tensor: Any, first: int = 0) -> Any:
 SIZES = "num_layers, bidirectional and bias are not those"
 UNFIT: dict[str, tuple[Any, Callable[[Any], Any], str | None]] = {  # a class, a change of its modules, and why_not
     "a layer less": (nn.GRU, lambda m: setattr(m, "num_layers", 1), SIZES),
-    "no layers": (nn.LSTM, lambda m: setattr(m, "num_layers", 0), SIZES),
-    "layers of None": (nn.RNN, lambda m: setattr(m, "num_layers", None), "num_layers is None; expected an integer"),
-    "one direction": (nn.GRU, lambda m: setattr(m, "bidirectional", False), SIZES),
     "no biases": (nn.LSTM, lambda m: setattr(m, "bias", False), SIZES),
-    "units of None": (nn.GRU, lambda m: setattr(m, "hidden_size", None), "hidden_size is None; expected an integer"),
-    "a mode of None": (nn.RNN, lambda m: setattr(m, "mode", None), "mode is None; expected 'RNN_TANH' or 'RNN_RELU'"),
     "a mode of cells": (nn.RNN, lambda m: setattr(m, "mode", "relu"), "mode is 'relu'; expected"),
     "an LSTM's mode": (nn.LSTM, lambda m: setattr(m, "mode", "GRU"), None),
     "a scalar weight": (
