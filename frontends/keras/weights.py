@@ -160,9 +160,17 @@ def _stack(
             _check_arrays(label, cell, cell_arrays, input_size, arrays[0].dtype)
         own = _with_equal_biases(cells, own)
         W, R, *bias = (np.stack(directions) for directions in zip(*own, strict=True))
+        op = RecurrentOp(
+            cells[0].operator,
+            cells[0].units,
+            config.direction,
+            tuple([cell.activations for cell in cells]),
+            linear_before_reset=cells[0].reset_after,
+            label=label,
+        )
         layers.append(
             Layer(
-                _op(label, cells, config.direction),
+                op,
                 W,
                 R,
                 bias[0].reshape(len(cells), -1) if bias else None,
@@ -175,17 +183,6 @@ def _stack(
     return Stack(layers, batch_first=True, name=name)
 
 
-def _op(label: str, cells: Sequence[CellConfig], direction: Direction) -> RecurrentOp:
-    return RecurrentOp(
-        cells[0].operator,
-        cells[0].units,
-        direction,
-        tuple([cell.activations for cell in cells]),
-        linear_before_reset=cells[0].reset_after,
-        label=label,
-    )
-
-
 def _check_arrays(
     label: str, cell: CellConfig, arrays: Sequence[AnyArray], input_size: int | None, dtype: np.dtype[Any]
 ) -> None:
@@ -196,14 +193,11 @@ def _check_arrays(
     for kind, array, expected in zip(KINDS, arrays, shapes, strict=False):
         if array.shape != expected:
             text = ", ".join(map(str, expected)) + ("," if len(expected) == 1 else "")
-            hint = _bias_hint(cell) if kind == "bias" else ""
+            is_gru_bias = kind == "bias" and cell.operator == "GRU"
+            hint = f" for a GRU with reset_after={cell.reset_after}" if is_gru_bias else ""
             raise ArgumentError(f"{label}: {place}{kind} has shape {array.shape}; expected ({text}){hint}")
         if array.dtype != dtype:
             raise ArgumentError(f"{label}: {place}{kind} has dtype {array.dtype}; expected {dtype}, the others' dtype")
-
-
-def _bias_hint(cell: CellConfig) -> str:
-    return f" for a GRU with reset_after={cell.reset_after}" if cell.operator == "GRU" else ""
 
 
 def _with_equal_biases(cells: Sequence[CellConfig], own: list[list[AnyArray]]) -> list[list[AnyArray]]:

@@ -63,6 +63,7 @@ def both_of(**changes: Any) -> dict[str, Any]:
 A, F, U = ArgumentError, FormatError, UnsupportedError
 CUSTOM = {"module": "builtins", "class_name": "function", "config": "mine", "registered_name": "mine"}
 OTHER_UNITS = layer_config(LSTM, "g", go_backwards=True, units=6)
+TWO_CELLS = serialized("StackedRNNCells", {"cells": [serialized("LSTMCell", {"units": 5})] * 2})
 NONE = "has no recurrent layer"
 KERAS = "expected classes of keras.layers"
 FINITE = "expected a finite number"
@@ -111,6 +112,7 @@ CONFIGS: list[tuple[Any, type[PyrnnxError], str]] = [
     (both_of(module="mine.layers"), U, f"has 'LSTM' of module 'mine.layers', registered_name None; {KERAS}"),
     (both_of(module="keras.evil"), U, f"has 'LSTM' of module 'keras.evil', registered_name None; {KERAS}"),
     (both_of(registered_name="evil>LSTM"), U, f"of module 'keras.layers', registered_name 'evil>LSTM'; {KERAS}"),
+    (both(layer=serialized("RNN", {"cell": TWO_CELLS})), U, "layer has 2 cells; expected one"),
     (both(layer=serialized("Dense", {})), U, "the class is 'Dense'; expected one of SimpleRNN"),
     (good_config(return_sequences=1), F, f"LSTM 'first': return_sequences is 1; {BOOL}"),
     (good_config(return_state=None), F, f"return_state is None; {BOOL}"),
