@@ -221,7 +221,8 @@ class Layer(Described):
         if out is not None:
             self._check_out(out)
         are_lengths = not self._needs_lengths if sequence_lens is None else self._are_lengths(sequence_lens)
-        if are_lengths and (not self._needs_states or self._has_states(initial_h, initial_c)):
+        has_states = initial_h is not None and (initial_c is not None or not self.op.has_cell_state)
+        if are_lengths and (has_states or not self._needs_states):
             outputs = self._compute(X, sequence_lens, initial_h, initial_c, False, out)
             if outputs is not None:
                 return outputs
@@ -229,7 +230,9 @@ class Layer(Described):
         arguments = {"X": X, "initial_h": initial_h, "initial_c": initial_c, "sequence_lens": sequence_lens}
         arrays, lengths = self._checked(arguments)
         outputs = self._results(arrays["X"], lengths, arrays.get("initial_h"), arrays.get("initial_c"))
-        return outputs if out is None else results.written(self.label, self._out_names, outputs, out)
+        if out is None:
+            return outputs
+        return results.written(self.label, [f"out: {name}" for name in self.output_names], outputs, out)
 
     __call__ = run  # subclasses of front-ends replace __call__ and use `run`
 
@@ -264,10 +267,6 @@ class Layer(Described):
         """W, R and, if the layer has them, B and P. W and R stay codes if they are `Quantized`."""
         return self._kept
 
-    @property
-    def _out_names(self) -> tuple[str, ...]:
-        return tuple([f"out: {name}" for name in self.output_names])
-
     def _check_out(self, out: Any) -> None:
         if type(out) is not tuple or len(out) != (3 if self.op.has_cell_state else 2):
             names = self.output_names
@@ -285,9 +284,6 @@ class Layer(Described):
     def _are_lengths(self, lengths: Any) -> bool:
         """Return whether `lengths` is an array of an allowed dtype; the kernels check its shape and values."""
         return type(lengths) is np.ndarray and self._has_sequences and lengths.dtype in self._length_dtypes
-
-    def _has_states(self, initial_h: Any, initial_c: Any) -> bool:
-        return initial_h is not None and (initial_c is not None or not self.op.has_cell_state)
 
     def _checked(self, arguments: Mapping[str, Any]) -> tuple[dict[str, AnyArray], AnyArray | None]:
         """Return X and the states as arrays that the kernels can read, and the lengths (None: all are seq_length)."""

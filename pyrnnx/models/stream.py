@@ -271,11 +271,6 @@ class ModelStream(Immutable):
         return f"<{type(self).__name__} of {self.model.label}: ({listed(self._pushed)}), states {names}>"
 
 
-def carrier_of(stream: ModelStream) -> Carrier:
-    """Return the model that a stream runs, with its states as inputs and outputs."""
-    return stream._carrier
-
-
 def _itemsize(dtype: str) -> int:
     try:
         return named_dtype(dtype).itemsize

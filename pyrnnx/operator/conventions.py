@@ -264,14 +264,6 @@ def _reorder_gates(a: AnyArray, op: RecurrentOp, order: str, to: str) -> AnyArra
     return np.ascontiguousarray(blocks[:, [order.index(gate) for gate in to]]).reshape(a.shape)
 
 
-def _with_directions(a: AnyArray, convention: Convention) -> AnyArray:
-    return a if convention.has_directions else a[np.newaxis]
-
-
-def _without_directions(a: AnyArray, convention: Convention) -> AnyArray:
-    return a if convention.has_directions else a[0]
-
-
 def _swap_if_gates_last(name: str, a: AnyArray, convention: Convention) -> AnyArray:
     """Swap the last two axes of W and R if the convention has the gates last; return other weights unchanged."""
     return np.ascontiguousarray(a.swapaxes(1, 2)) if convention.gates_last and name in ("W", "R") else a
@@ -370,7 +362,7 @@ def convert_weights(
         return result
     orders = {"W": (source.gate_order(op.cell), target.gate_order(op.cell)), "P": (source.peepholes, target.peepholes)}
     for name, weight in weights.items():
-        array = _with_directions(weight, source)
+        array = weight if source.has_directions else weight[np.newaxis]
         blocks: Sequence[str]
         if name == "B":
             array, blocks = convert_bias(array, op, source, target), bias_blocks(op, target)
@@ -379,5 +371,6 @@ def convert_weights(
             array = _reorder_gates(_swap_if_gates_last(name, array, source), op, order, blocks)
         if couples_differently(op, source, target):
             array = _couple_other_gate(array, op, blocks, source.coupled_gate)
-        result[name] = _without_directions(_swap_if_gates_last(name, array, target), target)
+        array = _swap_if_gates_last(name, array, target)
+        result[name] = array if target.has_directions else array[0]
     return result
