@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
@@ -128,12 +128,12 @@ def _cell_of(label: str, R: AnyArray, operator: str | None) -> tuple[CellName, i
 def build_stack(
     label: str, config: LayerConfig, arrays: Sequence[AnyArray], name: str | None, weight_dtype: str | None
 ) -> Stack:
-    """Build a stack from a configuration and its arrays, in the order of `get_weights`.
+    """Build a stack from a configuration and the result of `read_arrays`, in the order of `get_weights`.
 
     Raises
     ------
     ArgumentError
-        The number of arrays is wrong, a shape does not fit, or the arrays do not have one floating-point type.
+        The number of arrays is wrong, or a shape does not fit.
     PyrnnxError
         The weights exceed memory.
     """
@@ -149,15 +149,13 @@ def _stack(
     counts = [3 if cell.use_bias else 2 for cell in config.cells]
     if len(arrays) != sum(counts):
         raise ArgumentError(f"{label}: {len(arrays)} arrays of weights were given; expected {sum(counts)}")
-    if arrays[0].dtype.name not in FLOAT_TYPES:
-        raise ArgumentError(f"{label}: kernel has dtype {arrays[0].dtype}; expected one of {', '.join(FLOAT_TYPES)}")
     remaining, layers, input_size = iter(arrays), list[Layer](), None
     for k, cells in enumerate(config.layers):
         own = [[next(remaining) for _ in range(3 if cell.use_bias else 2)] for cell in cells]
         if input_size is None and own[0][0].ndim == 2:
             input_size = own[0][0].shape[0]
         for cell, cell_arrays in zip(cells, own, strict=True):
-            _check_arrays(label, cell, cell_arrays, input_size, arrays[0].dtype)
+            _check_arrays(label, cell, cell_arrays, input_size)
         own = _with_equal_biases(cells, own)
         W, R, *bias = (np.stack(directions) for directions in zip(*own, strict=True))
         op = RecurrentOp(
@@ -183,9 +181,7 @@ def _stack(
     return Stack(layers, batch_first=True, name=name)
 
 
-def _check_arrays(
-    label: str, cell: CellConfig, arrays: Sequence[AnyArray], input_size: int | None, dtype: np.dtype[Any]
-) -> None:
+def _check_arrays(label: str, cell: CellConfig, arrays: Sequence[AnyArray], input_size: int | None) -> None:
     columns = len(OPERATORS[cell.operator].gates) * cell.units
     bias = (2, columns) if cell.reset_after else (columns,)
     place = f"{cell.path}: " if cell.path else ""
@@ -196,8 +192,6 @@ def _check_arrays(
             is_gru_bias = kind == "bias" and cell.operator == "GRU"
             hint = f" for a GRU with reset_after={cell.reset_after}" if is_gru_bias else ""
             raise ArgumentError(f"{label}: {place}{kind} has shape {array.shape}; expected ({text}){hint}")
-        if array.dtype != dtype:
-            raise ArgumentError(f"{label}: {place}{kind} has dtype {array.dtype}; expected {dtype}, the others' dtype")
 
 
 def _with_equal_biases(cells: Sequence[CellConfig], own: list[list[AnyArray]]) -> list[list[AnyArray]]:
