@@ -217,7 +217,10 @@ class Layer(Described):
             positional = (X, sequence_lens, initial_h, initial_c, *more)
             return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, positional, named), out=out)
         if self.constants:
-            sequence_lens, initial_h, initial_c = self._or_constants(sequence_lens, initial_h, initial_c)
+            sequence_lens, initial_h, initial_c = (
+                self.constants.get(name) if value is None else value
+                for name, value in zip(CONSTANTS, (sequence_lens, initial_h, initial_c), strict=True)
+            )
         if out is not None:
             self._check_out(out)
         are_lengths = not self._needs_lengths if sequence_lens is None else self._are_lengths(sequence_lens)
@@ -274,12 +277,6 @@ class Layer(Described):
                 f"{self.label}: out is {results.described(out)}; expected a tuple of {len(names)}, each an array or "
                 f"None: {', '.join(names)}"
             )
-
-    def _or_constants(self, *values: Any) -> tuple[Any, ...]:
-        """Return sequence_lens, initial_h and initial_c, with the layer's constants for those that are None."""
-        return tuple(
-            self.constants.get(name) if value is None else value for name, value in zip(CONSTANTS, values, strict=True)
-        )
 
     def _are_lengths(self, lengths: Any) -> bool:
         """Return whether `lengths` is an array of an allowed dtype; the kernels check its shape and values."""

@@ -147,8 +147,9 @@ class Stack(Immutable):
             return self._run_ragged(X, sequence_lens, initial_h, initial_c)
         try:
             computed = None
-            if sequence_lens is None and initial_h is None and initial_c is None:
-                computed = self._run_unchecked(X)
+            is_alone = sequence_lens is None and initial_h is None and initial_c is None
+            if is_alone and type(X) is np.ndarray and X.ndim == 3:
+                computed = self._run(X.transpose(self._order), None, self._no_states, self._no_states)
             if computed is None:
                 computed = self._run_checked(X, sequence_lens, initial_h, initial_c)
             Y, *states = computed
@@ -159,12 +160,6 @@ class Stack(Immutable):
             ) from error
 
     __call__ = run
-
-    def _run_unchecked(self, X: Any) -> Computed | None:
-        """Run on X alone; return None if the kernels cannot read it in place."""
-        if type(X) is not np.ndarray or X.ndim != 3:
-            return None
-        return self._run(X.transpose(self._order), None, self._no_states, self._no_states)
 
     def _run_checked(self, X: Any, sequence_lens: Any, *initial: Any) -> Computed:
         X = check.same_shape(self.label, self._convention, "X", X, (self.dtype,), {"I": self.input_size})
