@@ -70,11 +70,11 @@ def gru_reset_before(
     return (z * h + (1 - z) * own(x_h + np.dot(r * h, R_h)),)
 
 
-LAYERS: dict[str, tuple[str, Callable[..., States], dict[str, Any]]] = {
-    "SimpleRNN": ("RNN", simple_rnn, {}),
-    "LSTM": ("LSTM", lstm, {}),
-    "GRU reset_after=True": ("GRU", gru_reset_after, {"linear_before_reset": 1}),
-    "GRU reset_after=False": ("GRU", gru_reset_before, {"linear_before_reset": 0}),
+LAYERS: dict[str, tuple[str, Callable[..., States]]] = {
+    "SimpleRNN": ("RNN", simple_rnn),
+    "LSTM": ("LSTM", lstm),
+    "GRU reset_after=True": ("GRU", gru_reset_after),
+    "GRU reset_after=False": ("GRU", gru_reset_before),
 }
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 GATE_ACTIVATIONS = ("hard_sigmoid", "tanh", "softsign")  # with a bound, so that states do not grow step by step

@@ -7,7 +7,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from keras_weights import Case, random_case, random_inputs, random_weights
+from keras_weights import random_case, random_inputs, random_weights
 from peers import compile_openvino, run_onnxruntime
 from rows import each_row, few_rows
 from torch_weights import assert_close
@@ -23,13 +23,13 @@ FLOAT32 = 1e-5  # float32: the same; relative to the largest, for functions with
 OPENVINO = {"activations": ("relu", "sigmoid"), "gates": ("tanh",)}  # it runs no others
 
 
-def made(
+def random_call(
     seed: int, dtype: Any = np.float64, **options: Any
-) -> tuple[Case, Stack, Array, Array, list[Array], list[Array]]:
-    """A case, its Stack, what both are called with, and what they should give."""
+) -> tuple[Stack, Array, Array, list[Array], list[Array]]:
+    """Return a Stack, its X, lengths and states, and the results by Keras' formulas."""
     case = random_case(seed, dtype, **options)
     X, lens, states = random_inputs(case, seed)
-    return case, from_weights(case.weights, **case.options), X, lens, states, case.expected(X, lens, states)
+    return from_weights(case.weights, **case.options), X, lens, states, case.expected(X, lens, states)
 
 
 def scale(wanted: list[Array]) -> float:
@@ -38,7 +38,7 @@ def scale(wanted: list[Array]) -> float:
 
 @each_row("seed", range(48))
 def test_random_weights(seed: int) -> None:
-    _, stack, X, lens, states, wanted = made(seed)
+    stack, X, lens, states, wanted = random_call(seed)
     Y, *last = stack(X.swapaxes(0, 1), lens, *states)
     assert stack.batch_first
     assert_close([Y.swapaxes(0, 1), *last], wanted, TOLERANCE * scale(wanted))
@@ -47,7 +47,7 @@ def test_random_weights(seed: int) -> None:
 @few_rows("seed", range(4), range(4, 48))
 def test_written_models(seed: int, tmp_path: Path) -> None:
     """In ONNX Runtime and in OpenVINO."""
-    _, stack, X, lens, states, wanted = made(seed, np.float32, **OPENVINO)
+    stack, X, lens, states, wanted = random_call(seed, np.float32, **OPENVINO)
     names = ("X", "sequence_lens", "initial_h", "initial_c")
     inputs = dict(zip(names, (np.ascontiguousarray(X.swapaxes(0, 1)), lens, *states), strict=False))
     model = write_model(stack, inputs=list(inputs)[1:])
