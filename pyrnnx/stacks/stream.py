@@ -141,10 +141,6 @@ class StackStream:
         lengths = check.lengths(self._label, self._convention, sequence_lens, sizes)
         if lengths is not None:
             lengths = lengths.astype(np.int32)  # a dtype that every convention of a layer allows
-        elif X.size <= SMALL:
-            Y = self._push_small(X)
-            if Y is not None:
-                return Y
         try:
             return self._push_checked(X, lengths)
         except MemoryError as error:
