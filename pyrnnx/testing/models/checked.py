@@ -249,7 +249,9 @@ def check_model(
         for runtime in runtimes:
             progress(f"{runtime.name}: {name}")
             cases = [(ModelCase(name, path.absolute(), shapes if is_layer else None), call.inputs) for call in calls]
-            executions = run_models(runtime, [*cases, *((single.case, single.inputs) for single in alone.values())], timeout)
+            executions = run_models(
+                runtime, [*cases, *((single.case, single.inputs) for single in alone.values())], timeout
+            )
             ran[runtime.name] = executions[: len(calls)], dict(zip(alone, executions[len(calls) :], strict=True))
     layers = tuple(_layer_check(run, place, alone, ran, rule) for place, run in enumerate(runs))
     checks = []
