@@ -120,7 +120,7 @@ class Folder:
         if changed:
             raise ArgumentError(
                 f"score: sink {shown(self.path)} has results of another run: {'; '.join(changed)}; expected the same, "
-                "another sink, or overwrite=True, which removes them"
+                "another sink, or overwrite=True (--overwrite), which removes them"
             )
 
     def begin(self, header: Mapping[str, Any], *, overwrite: bool) -> None:

@@ -48,7 +48,7 @@ class Run:
         """Raise a `PyrnnxError` if scored items have changed since they were listed."""
         source, items = self.job.conversion.source, self.items
         assert items.stamps is not None
-        again = "the same call with overwrite=True scores it again"
+        again = "the same call with overwrite=True (--overwrite) scores it again"
         now_listed = source.stamps(items.places)
         for name, before, now in zip(items.names, items.stamps.tolist(), now_listed, strict=True):
             if before != now and name not in skipped:

@@ -36,13 +36,13 @@ def write_model(
     Parameters
     ----------
     source : Layer or Stack
-        Of the core, of an ONNX node (`from_node`), of OpenVINO (`IRLayer.bind`, or of a model).
+        A layer with its weights may follow any convention: that of ONNX (`from_node`), or of OpenVINO (`IRLayer.bind`).
     path : str or os.PathLike, optional
-        Of an .onnx to write. An existing file is replaced at once: an error leaves it as it was. Weights of a model of
-        more than 2 GiB, which a protobuf message does not hold, go to a file beside it: model.onnx.data. Default: none.
+        The .onnx file to write. If writing fails, an existing file stays as it was. Weights of more than 2 GiB, which a
+        protobuf message cannot hold, are written to a second file, model.onnx.data. Default: no file.
     inputs : iterable of str, optional
-        What the model asks for besides X: any of "sequence_lens", "initial_h" and "initial_c". Default: what a call
-        has to give, which is nothing but of a layer of OpenVINO.
+        The inputs of the model besides X: any of "sequence_lens", "initial_h" and "initial_c". Default: those that a
+        call of the layer requires; only layers of OpenVINO require any.
     opset : int
         Version of the default domain.
 
@@ -53,25 +53,24 @@ def write_model(
     Raises
     ------
     PyrnnxError
-        Something else than a layer with its weights or a stack; inputs that are unknown, stand twice, or that no layer
-        has; a dtype or attribute that the opset does not have, or that ONNX has not at all; a path that does not end in
-        .onnx or cannot be written.
+        The source is neither a layer with weights nor a stack; an input is unknown, given twice, or none of any layer;
+        the opset has no such dtype or attribute; the path does not end in .onnx or cannot be written.
 
     Notes
     -----
-    Of a layer of any convention the inputs and outputs are those of the operator with layout 0, which is what runtimes
-    have: X [seq_length, batch_size, input_size], sequence_lens [batch_size] (int32), initial_h and initial_c
+    The model of a layer has the inputs and outputs of the operator with layout 0, whatever the convention of the layer:
+    X [seq_length, batch_size, input_size], sequence_lens [batch_size] (int32), initial_h and initial_c
     [num_directions, batch_size, hidden_size]; Y [seq_length, num_directions, batch_size, hidden_size], Y_h and Y_c.
-    Constants of a layer are constants, or the defaults of inputs that are asked for.
+    Constants of a layer become constants, or the defaults of the inputs that `inputs` names.
 
-    Of a stack they are as of its calls: X and Y with the axes that `batch_first` says, both directions side by side.
-    States are one array each where all layers are of one hidden_size, else one for each layer: initial_h_0, Y_h_0,
-    Y_c_0 and so on. Axes are only moved where a stack has its batch_size first, at both ends, and behind a
-    bidirectional layer, where the operator's outputs have to be.
+    The model of a stack has the inputs and outputs of a call of the stack: `batch_first` gives the axes of X and Y, and
+    Y has both directions side by side. If all layers have the same hidden_size, each state is one array; otherwise each
+    layer has its own: initial_h_0, Y_h_0, Y_c_0 and so on. Nodes that move axes are written only at both ends of a
+    stack with `batch_first`, and after a bidirectional layer.
 
-    seq_length and batch_size are free. Nodes have the names of the layers; those without a name, or with one that is
-    there already, get one. Weights are written in their dtype, as they were given: weight_dtype is no part of a model.
-    Attributes are float32 in ONNX: clip, alpha and beta are rounded to it.
+    seq_length and batch_size are free. Nodes have the names of the layers, and new names if these are empty or not
+    unique. Weights are written in their own dtype, not in weight_dtype. clip, alpha and beta are rounded to float32,
+    the type of attributes in ONNX.
 
     Source: the operators RNN, GRU and LSTM of ONNX; Transpose, Reshape, Squeeze, Split and Concat.
     """

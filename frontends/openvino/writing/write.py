@@ -19,7 +19,7 @@ from .operations.recurrent import write_recurrent
 from .source import Source, source_of
 from .views import Sequential, View
 
-_OTHER_WAY = "\nOpenVINO's own converter may convert the model: openvino.convert_model, or ovc in a shell"
+_OTHER_WAY = ". OpenVINO's own converter may convert the model: openvino.convert_model, or ovc in a shell"
 
 
 def model_net(model: Model) -> NetWriter:

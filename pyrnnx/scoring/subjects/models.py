@@ -140,8 +140,8 @@ def sequences_input(
     if len(free) != 1:
         problem = f"these inputs have no value: {names_of(free)}" if free else "every input has a value"
         raise ArgumentError(
-            f"score: {label}: {problem}; expected input, the name of the one that takes the sequences, and the others "
-            f"in inputs{hint}"
+            f"score: {label}: {problem}; set the one that takes the sequences as input (--sequences), and the "
+            f"others as inputs (--input){hint}"
         )
     return infos[free[0]]
 
