@@ -211,11 +211,11 @@ def recurrent_layers() -> Iterator[Seed]:
 
 def bodies() -> Iterator[Seed]:
     """Loops and choices, by hand and by OpenVINO, and variables."""
-    import onnx_bodies
     import openvino_bodies as made
     import openvino_loops
     import openvino_states
     from openvino_irs import from_onnx
+    from written_bodies import GRAPHS
 
     for cell in [row.name for row in CELLS.values()]:
         text, weights, arrays = openvino_loops.looped(cell, reverse=cell == "GRU")
@@ -228,11 +228,10 @@ def bodies() -> Iterator[Seed]:
     yield _saved("Loop computed", *made.counted(computed=True))
     for flag in (True, False):
         yield _saved(f"If {flag}", *made.chosen(made.one_step_then_loop, flag))
-    for make in (onnx_bodies.scan, onnx_bodies.loop, onnx_bodies.choice):
-        proto, arrays = make()
+    for name in ("scanned", "until a condition", "nested choices, two results", "around a recurrent node"):
         with tempfile.TemporaryDirectory() as folder:
-            model = from_onnx(proto, Path(folder))
-        yield _saved(f"{make.__name__} of ONNX", model, arrays)
+            model = from_onnx(GRAPHS[name].model(), Path(folder))
+        yield _saved(f"{name}, of ONNX", model, GRAPHS[name].inputs.values())
     stateful = [openvino_states.read_and_assign(initial=True), openvino_states.read_and_assign(initial=False)]
     stateful += [openvino_states.made_stateful(), openvino_states.low_latency(lambda: made.looped("GRU"), 2)]
     for kind in ("TensorIterator", "If", "Loop"):

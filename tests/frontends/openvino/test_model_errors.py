@@ -145,6 +145,7 @@ NOT_RUN = {
     "AUGRUCell": ("ie_internal_opset", "attention"),
     "AUGRUSequence": ("ie_internal_opset", "attention"),
     "NoSuchThing": ("opset1", "not translated"),
+    "GRUSequence": ("opset1", "expected opset5 or later"),
 }
 
 

@@ -84,23 +84,6 @@ def test_packed_types(kind: str) -> None:
     assert not array.flags.writeable
 
 
-@each_row("row", READ)
-def test_values_as_openvino_writes_them(row: Any, tmp_path: Path) -> None:
-    """The name, the precision, the size and the values."""
-    openvino = pytest.importorskip("openvino")
-    operations = pytest.importorskip("openvino.opset13")
-    wanted = [0, 1, 1, 0, 1] if row.name in ("u1", "boolean") else [1, 0, -2 if row.name == "i4" else 2, 1, 2]
-    if row.name == "f8e8m0":
-        wanted = [1, 2, 4, 1, 2]
-    constant = operations.constant(wanted, dtype=getattr(openvino.Type, row.name))
-    model = openvino.Model([operations.result(constant)], [], "one")
-    openvino.save_model(model, tmp_path / "one.xml", compress_to_fp16=False)
-    read = read_model(tmp_path / "one.xml")
-    (layer_,) = (layer for layer in read.net.layers if layer.type == "Const")
-    assert (layer_.data["element_type"], layer_.outputs[0].precision) == (row.name, row.precision)
-    assert read.weights.constant(layer_).astype(np.float64).tolist() == wanted
-
-
 @each_row("size", [0, 1, 4])
 @each_row("shape", ["0", "0, 3", "2,0,3"])
 def test_constants_without_elements(shape: str, size: int) -> None:

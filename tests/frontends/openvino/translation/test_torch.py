@@ -1,8 +1,7 @@
-"""PyTorch modules converted by OpenVINO, or exported to ONNX and written as IR, compared with PyTorch."""
+"""PyTorch modules converted by OpenVINO, compared with PyTorch."""
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from openvino_irs import Array, check, openvino, save
-from peers import run_openvino
-
-from pyrnnx.frontends.openvino import read_model, write_model
 
 pytestmark = pytest.mark.torch
 
@@ -143,23 +138,3 @@ def test_converted(case: Case, tmp_path: Path) -> None:
         path = save(model, tmp_path, f16=f16)
         arrays = [tensor.numpy() for tensor in tensors]
         check(path, arrays, tolerance=COMPRESSED if f16 else TOLERANCE, expected=expected)
-
-
-@pytest.mark.parametrize("dynamo", [False, True], ids=["tracing", "dynamo"])
-@pytest.mark.parametrize("case", STACKS, ids=str)
-@pytest.mark.filterwarnings("ignore")  # of torch's exporters
-def test_exported(case: Case, dynamo: bool, tmp_path: Path) -> None:
-    torch, file = pytest.importorskip("torch"), io.BytesIO()
-    pytest.importorskip("onnxscript")
-    module = make_module(torch, case)
-    tensors, shapes = make_inputs(torch, case)
-    names = ["x", "h", "c"][: len(tensors)]
-    open_axes = {name: {k: f"{name}{k}" for k in range(3) if sizes[k] < 0} for name, sizes in zip(names, shapes)}  # noqa: B905
-    options: dict[str, Any] = {"dynamo": True} if dynamo else {"dynamo": False, "dynamic_axes": open_axes}
-    torch.onnx.export(module, tuple(tensors), file, input_names=names, **options)
-    path = write_model(file.getvalue(), tmp_path / "model.xml")
-    inputs = dict(zip(names, (tensor.numpy() for tensor in tensors), strict=True))
-    expected = run_module(torch, module, tensors)
-    for results in (read_model(path)(inputs).values(), run_openvino(path, inputs)):
-        for a, b in zip(results, expected, strict=True):
-            np.testing.assert_allclose(a, b, atol=TOLERANCE, rtol=0)

@@ -45,8 +45,11 @@ def recurrent_model(kind: str, **data: str) -> tuple[Any, list[Array]]:
 @each_row("kind", OPERATIONS)
 def test_recurrent_versions(kind: str) -> None:
     """Weights, states and lengths computed at run time: the numbers of the function."""
-    model, arrays = recurrent_model(kind)
-    assert_same(tuple(model(*arrays).values()), function(kind, *arrays))
+    more: dict[str, Any] = {"direction": "bidirectional"} if "Sequence" in kind else {"clip": 0.5}
+    more |= {"linear_before_reset": True} if kind.startswith("GRU") else {}
+    for attributes in ({}, more):
+        model, arrays = recurrent_model(kind, **{name: str(value) for name, value in attributes.items()})
+        assert_same(tuple(model(*arrays).values()), function(kind, *arrays, **attributes))
     with pytest.raises(UnsupportedError, match=r"'it' \(id 50\): W \(input \d\) is computed by Parameter"):
         to_onnx(model)
 
