@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_models import simple_model
+from onnx_models import SOUND_INPUT, simple_model, sound
 from rows import each_row
 
 from pyrnnx import ArgumentError, FormatError, get_memory_limit, set_memory_limit
@@ -19,12 +19,7 @@ from pyrnnx.frontends.onnx import read_model
 from pyrnnx.onnxruntime import InferenceSession
 
 node = helper.make_node
-X = np.ones((2, 3), np.float32)
-
-
-def sound() -> onnx.ModelProto:
-    nodes = [node("Neg", ["x"], ["u"], name="first"), node("Add", ["u", "a"], ["y"], name="second")]
-    return simple_model(nodes, {"x": X}, ["y"], {"a": X * 2})
+X = SOUND_INPUT
 
 
 def external(tmp_path: Path) -> Path:

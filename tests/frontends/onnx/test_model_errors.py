@@ -1,4 +1,4 @@
-"""ONNX models that cannot be read or are inconsistent: each is an error with its cause."""
+"""ONNX models that cannot be read or are inconsistent, and rejected calls: each is an error with its cause."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from onnx_models import make_graph, simple_model
+from onnx_models import SOUND_INPUT, make_graph, simple_model, sound
 from rows import each_row
 
 from pyrnnx import ArgumentError, FormatError, PyrnnxError, UnsupportedError
@@ -20,93 +20,17 @@ from pyrnnx.frontends.onnx import Model, read_model
 from pyrnnx.onnxruntime import InferenceSession
 
 node = helper.make_node
-X = np.ones((2, 3), np.float32)
-
-
-def sound() -> onnx.ModelProto:
-    nodes = [node("Neg", ["x"], ["u"], name="first"), node("Add", ["u", "a"], ["y"], name="second")]
-    return simple_model(nodes, {"x": X}, ["y"], {"a": X * 2})
+X = SOUND_INPUT
 
 
 def test_sound() -> None:
     np.testing.assert_array_equal(read_model(sound())(X)["y"], X)
 
 
-def two_initializers(model: onnx.ModelProto) -> None:
-    model.graph.initializer.append(model.graph.initializer[0])
-
-
-def two_inputs(model: onnx.ModelProto) -> None:
-    model.graph.input.append(model.graph.input[0])
-
-
-def two_outputs(model: onnx.ModelProto) -> None:
-    model.graph.node[0].output[0] = "y"
-
-
-def output_is_an_input(model: onnx.ModelProto) -> None:
-    model.graph.node[0].output[0] = "x"
-
-
-def wrong_condition(model: onnx.ModelProto) -> None:
-    body = make_graph([node("Neg", ["x"], ["u"])], {}, ["u"])
-    model.graph.node.append(node("If", ["x"], ["z"], name="choice", then_branch=body, else_branch=body))
-
-
-def missing_input(model: onnx.ModelProto) -> None:
-    model.graph.node[1].input[1] = "nowhere"
-
-
-def missing_input_in_a_body(model: onnx.ModelProto) -> None:
-    body = make_graph([node("Neg", ["nowhere"], ["v"], name="inner")], {}, ["v"])
-    model.graph.node.append(node("If", ["x"], ["z"], name="choice", then_branch=body, else_branch=body))
-
-
-def missing_output(model: onnx.ModelProto) -> None:
-    model.graph.output[0].name = "nowhere"
-
-
-def cycle(model: onnx.ModelProto) -> None:
-    model.graph.node[0].input[0] = "y"
-
-
-def cycle_through_a_body(model: onnx.ModelProto) -> None:
-    body = make_graph([node("Neg", ["z"], ["v"])], {}, ["v"])
-    model.graph.node.append(node("If", ["x"], ["z"], name="choice", then_branch=body, else_branch=body))
-
-
-def no_opset(model: onnx.ModelProto) -> None:
-    del model.opset_import[:]
-    model.opset_import.add(domain="test", version=1)
-
-
-def two_opsets(model: onnx.ModelProto) -> None:
-    model.opset_import.add(domain="ai.onnx", version=12)
-
-
-def opset_zero(model: onnx.ModelProto) -> None:
-    model.opset_import[0].version = 0
-
-
-def negative_dims(model: onnx.ModelProto) -> None:
-    model.graph.initializer[0].dims[0] = -1
-
-
-def negative_dims_in_an_attribute(model: onnx.ModelProto) -> None:
-    model.graph.node.append(node("Constant", [], ["z"], value=numpy_helper.from_array(X, "c")))
-    model.graph.node[-1].attribute[0].t.dims[1] = -3
-
-
-def unknown_element_type(model: onnx.ModelProto) -> None:
-    model.graph.input[0].type.tensor_type.elem_type = 77
-
-
-def not_utf8(model: onnx.ModelProto) -> None:
-    model.ParseFromString(model.SerializeToString().replace(b"second", b"secon\xff"))
-
-
-def no_graph(model: onnx.ModelProto) -> None:
-    model.ClearField("graph")
+def choice(source: str) -> onnx.NodeProto:
+    """Return an If, by a condition that is none, whose bodies read `source`."""
+    body = make_graph([node("Neg", [source], ["v"], name="inner")], {}, ["v"])
+    return node("If", ["x"], ["z"], name="choice", then_branch=body, else_branch=body)
 
 
 def functions_in_a_circle(model: onnx.ModelProto) -> None:
@@ -117,67 +41,75 @@ def functions_in_a_circle(model: onnx.ModelProto) -> None:
     model.opset_import.add(domain="test", version=1)
 
 
+Change = Callable[[onnx.ModelProto], Any]
+NEGATIVE = onnx.TensorProto(data_type=1, dims=[2, -3], raw_data=bytes(24))
 # Mistakes that reading the file finds.
-BROKEN: dict[Callable[[onnx.ModelProto], None], str] = {
-    two_inputs: "the input 'x' is defined twice",
-    two_outputs: "Add 'second': the output 'y' is defined twice",
-    output_is_an_input: "Neg 'first': the output 'x' is defined twice",
-    missing_input: "Add 'second' needs 'nowhere'",
-    missing_input_in_a_body: "If 'choice': Neg 'inner' needs 'nowhere'",
-    missing_output: "the output 'nowhere' is computed by no node",
-    cycle: "Neg 'first' is in a cycle, or depends on one",
-    cycle_through_a_body: "If 'choice' is in a cycle, or depends on one",
-    opset_zero: "version 0 of domain ''",
-    negative_dims: r"tensor 'a' has dims \[-1, 3\], below 0",
-    unknown_element_type: "'x' has the unknown element type 77",
-    no_graph: "it has no graph",
-}
+BROKEN: dict[str, tuple[Change, str]] = {
+    "an input twice": (lambda m: m.graph.input.append(m.graph.input[0]), "the input 'x' is defined twice"),
+    "an output twice": (lambda m: m.graph.node.append(node("Abs", ["x"], ["y"], name="third")),
+        "Abs 'third': the output 'y' is defined twice"),
+    "an output that is an input": (lambda m: m.graph.node.append(node("Abs", ["a"], ["x"], name="third")),
+        "Abs 'third': the output 'x' is defined twice"),
+    "a missing input": (lambda m: m.graph.node.append(node("Abs", ["nowhere"], ["z"], name="third")),
+        "Abs 'third' needs 'nowhere'"),
+    "a missing input in a body": (lambda m: m.graph.node.append(choice("nowhere")),
+        "If 'choice': Neg 'inner' needs 'nowhere'"),
+    "a missing output": (lambda m: m.graph.output.add(name="nowhere"), "the output 'nowhere' is computed by no node"),
+    "a cycle": (lambda m: m.graph.node.append(node("Add", ["x", "z"], ["z"], name="third")),
+        "Add 'third' is in a cycle, or depends on one"),
+    "a cycle through a body": (lambda m: m.graph.node.append(choice("z")),
+        "If 'choice' is in a cycle, or depends on one"),
+    "opset 0": (lambda m: setattr(m.opset_import[0], "version", 0), "version 0 of domain ''"),
+    "negative dims": (lambda m: m.graph.initializer[0].dims.append(-1), r"tensor 'a' has dims \[2, 3, -1\], below 0"),
+    "an unknown element type": (lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 77),
+        "'x' has the unknown element type 77"),
+    "no graph": (lambda m: m.ClearField("graph"), "it has no graph"),
+}  # fmt: skip
 # Models that ONNX Runtime rejects when they are called.
-REJECTED: dict[Callable[[onnx.ModelProto], None], str] = {
-    wrong_condition: r"input parameter \(x\) of operator \(If\) in node \(choice\) is invalid",
-    functions_in_a_circle: "function definitions must not be recursive",
-}
+REJECTED: dict[str, tuple[Change, str]] = {
+    "a wrong condition": (lambda m: m.graph.node.append(choice("x")),
+        r"input parameter \(x\) of operator \(If\) in node \(choice\) is invalid"),
+    "functions in a circle": (functions_in_a_circle, "function definitions must not be recursive"),
+}  # fmt: skip
 # Models that ONNX Runtime runs all the same, and why the passes do not.
-LENIENT: dict[Callable[[onnx.ModelProto], None], str] = {
-    two_initializers: "the initializer 'a' is defined twice",
-    no_opset: "opset_import has no version for the default domain",
-    two_opsets: "opset_import has the versions 17 and 12 of domain ''",
-    not_utf8: r"the text b'secon\\xff' in a NodeProto is not UTF-8",
-    negative_dims_in_an_attribute: "",
-}
+LENIENT: dict[str, tuple[Change, str]] = {
+    "an initializer twice": (lambda m: m.graph.initializer.append(m.graph.initializer[0]),
+        "the initializer 'a' is defined twice"),
+    "no opset": (lambda m: setattr(m.opset_import[0], "domain", "test"),
+        "opset_import has no version for the default domain"),
+    "two opsets": (lambda m: m.opset_import.add(domain="ai.onnx", version=12),
+        "opset_import has the versions 17 and 12 of domain ''"),
+    "no UTF-8": (lambda m: m.ParseFromString(m.SerializeToString().replace(b"second", b"secon\xff")),
+        r"the text b'secon\\xff' in a NodeProto is not UTF-8"),
+    "negative dims in an attribute": (lambda m: m.graph.node.append(node("Constant", [], ["z"], value=NEGATIVE)), ""),
+}  # fmt: skip
 
 
-def name_of(function: Callable[[onnx.ModelProto], None]) -> str:
-    return function.__name__
-
-
-@each_row("break_it", BROKEN, ids=name_of)
-def test_broken(break_it: Callable[[onnx.ModelProto], None]) -> None:
+@each_row(("change", "words"), BROKEN.values(), ids=BROKEN)
+def test_broken(change: Change, words: str) -> None:
     model = sound()
-    break_it(model)
-    with pytest.raises((FormatError, UnsupportedError), match=f"^ONNX model: .*{BROKEN[break_it]}"):
+    change(model)
+    with pytest.raises((FormatError, UnsupportedError), match=f"^ONNX model: .*{words}"):
         read_model(model)
 
 
-@each_row("break_it", REJECTED, ids=name_of)
-def test_rejected(break_it: Callable[[onnx.ModelProto], None]) -> None:
+@each_row(("change", "words"), REJECTED.values(), ids=REJECTED)
+def test_rejected(change: Change, words: str) -> None:
     proto = sound()
-    break_it(proto)
+    change(proto)
     model = read_model(proto)
-    with pytest.raises(
-        UnsupportedError, match=f"^ONNX model: ONNX Runtime cannot run the model: .*{REJECTED[break_it]}"
-    ):
+    with pytest.raises(UnsupportedError, match=f"^ONNX model: ONNX Runtime cannot run the model: .*{words}"):
         model(X)
 
 
-@each_row("break_it", LENIENT, ids=name_of)
-def test_what_only_onnxruntime_reads(break_it: Callable[[onnx.ModelProto], None]) -> None:
+@each_row(("change", "words"), LENIENT.values(), ids=LENIENT)
+def test_what_only_onnxruntime_reads(change: Change, words: str) -> None:
     """It runs without the passes, through both doors."""
     proto = sound()
-    break_it(proto)
+    change(proto)
     model, session = read_model(proto), InferenceSession(proto.SerializeToString())
     assert model.layers.why_none == session.why_none
-    assert re.search(LENIENT[break_it], model.layers.why_none)
+    assert re.search(words, model.layers.why_none)
     assert len(model.layers) == len(session.layers) == 0
     np.testing.assert_array_equal(model(X)["y"], X)
     np.testing.assert_array_equal(session.run(["y"], {"x": X})[0], X)
@@ -283,3 +215,50 @@ def test_a_recurrent_node_with_too_many_inputs() -> None:
     model = read_model(simple_model(nodes, arrays | {"r": arrays["w"]}, ["y"], {}))
     with pytest.raises(PyrnnxError, match="the node has 7 inputs; expected at most 6: X, W, R, B"):
         model(arrays["x"], arrays["w"], arrays["w"])
+
+
+CALLS = {
+    "none": ((), "input 'x' is missing"),
+    "two": ((X, X), "2 arrays were given; expected at most 1: x"),
+    "unknown": (({"x": X, "z": X},), "input 'z' is unknown"),
+    "dtype": ((X.astype(np.float64),), "input 'x' has dtype float64; expected float32"),
+    "rank": ((X[0],), r"input 'x' has shape \(3,\)"),
+}
+
+
+@each_row(("arrays", "message"), CALLS.values(), ids=CALLS)
+def test_calls(arrays: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^ONNX model: {message}"):
+        read_model(sound())(*arrays)
+
+
+LONG = "x" * 1_000_000
+
+
+def long_operator(model: onnx.ModelProto) -> None:
+    model.graph.node[1].op_type = model.graph.node[1].domain = LONG
+    model.opset_import.add(domain=LONG, version=1)
+
+
+def long_functions(model: onnx.ModelProto) -> None:
+    functions_in_a_circle(model)
+    model.functions[0].name = model.functions[1].node[0].op_type = LONG
+
+
+LONG_TEXTS: dict[str, Change] = {
+    "name": lambda m: m.graph.node.add(op_type="Neg", name=LONG, input=[LONG], output=["z"]),
+    "tensor": lambda m: m.graph.initializer[0].MergeFrom(onnx.TensorProto(name=LONG, dims=[-1])),
+    "operator": long_operator,
+    "functions": long_functions,
+    "value": lambda m: m.graph.node[1].MergeFrom(node("Resize", [], [], mode=LONG)),
+    "output": lambda m: m.graph.output.add(name=LONG),
+}
+
+
+@each_row("change", LONG_TEXTS.values(), ids=LONG_TEXTS)
+def test_messages_are_bounded(change: Change) -> None:
+    model = sound()
+    change(model)
+    with pytest.raises(PyrnnxError) as caught:
+        read_model(model)(X)
+    assert len(str(caught.value)) < 2000

@@ -57,6 +57,18 @@ def simple_model(
     return make_model(make_graph(nodes, inputs, outputs, constants), opset, **others)
 
 
+SOUND_INPUT = np.ones((2, 3), np.float32)
+
+
+def sound() -> onnx.ModelProto:
+    """Return a model of two nodes and a weight, to be broken at one point."""
+    nodes = [
+        helper.make_node("Neg", ["x"], ["u"], name="first"),
+        helper.make_node("Add", ["u", "a"], ["y"], name="second"),
+    ]
+    return simple_model(nodes, {"x": SOUND_INPUT}, ["y"], {"a": SOUND_INPUT * 2})
+
+
 # Models with recurrent nodes
 GRU = Case("gru of a model", "GRU", {"direction": "bidirectional"}, ("B", "initial_h"), (4, 2, 0), I=3, H=5)
 LSTM = Case("lstm of a model", "LSTM", {}, ("B", "initial_h", "initial_c"), I=5, H=5)

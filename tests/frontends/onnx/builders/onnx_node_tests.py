@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from unittest import mock
 
 RECURRENT = ("gru", "lstm", "rnn")
-SLOW = ("averagepool", "lppool", "maxpool")  # what onnx computes for these takes it seconds
-
-
-def quick() -> list[str]:
-    """The modules of all other operators."""
-    import onnx.backend.test.case.node as package
-
-    return [name for _, name, _ in pkgutil.iter_modules(package.__path__) if name not in SLOW]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Models that torch.onnx exports from nn.RNN, nn.GRU and nn.LSTM by both of its exporters; for `pytest -m torch`."""
+"""Models that torch.onnx exports from nn.RNN, nn.GRU and nn.LSTM, read and written as IR; for `pytest -m torch`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import io
 import itertools
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from peers import run_openvino
 from whole_models import check_calls
 
+from pyrnnx import load
 from pyrnnx.frontends.onnx import NodeLayer, read_model
+from pyrnnx.frontends.openvino import write_model as write_ir
 from pyrnnx.testing.numbers import Array
 
 pytestmark = pytest.mark.torch
@@ -84,10 +88,11 @@ def exported(case: Case, module: Any, arguments: tuple[Any, ...]) -> bytes:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_equals_torch(case: Case) -> None:
+def test_equals_torch(case: Case, tmp_path: Path) -> None:
     module, arrays = module_of(case), inputs_of(case)
     arguments = call_of(case, arrays)
-    model = read_model(exported(case, module, arguments))
+    contents = exported(case, module, arguments)
+    model, path = read_model(contents), write_ir(contents, tmp_path / "model.xml")
     # The dynamo exporter writes the steps of nn.RNN, which are recognised as one layer for each direction.
     unrolled = case.exporter == "dynamo" and case.kind.startswith("RNN")
     assert len(model.layers) == case.num_layers * (2 if unrolled and case.bidirectional else 1)
@@ -97,4 +102,8 @@ def test_equals_torch(case: Case) -> None:
     def witness(given: Mapping[str, Array]) -> list[Array]:
         return flat(module(*call_of(case, [np.array(given[name]) for name in names])))
 
-    check_calls(model, witness, dict(zip(names, arrays, strict=True)), atol=TOLERANCE)
+    given = dict(zip(names, arrays, strict=True))
+    check_calls(model, witness, given, atol=TOLERANCE)
+    for results in (load(path)(given).values(), run_openvino(path, given)):
+        for result, expected in zip(results, witness(given), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=0, atol=4 * TOLERANCE)

@@ -177,14 +177,9 @@ def test_neighbours_of_loops_run_their_own_steps(name: str) -> None:
 
 # Loops that only a condition ends.
 CONDITIONS: dict[str, dict[str, str]] = {
-    "limit below": LOOP
-    | {"below_k": "k_f = Cast<to = 1>(k_next) l = Constant<value = float {4}>() below = Less(k_f, l)"},
-    "limit between": LOOP
-    | {"below_k": "k_f = Cast<to = 1>(k_next) l = Constant<value = float {3.5}>() below = Less(k_f, l)"},
+    **{name: NEIGHBOURS[name] for name in ("limit below", "limit between", "limit of another input")},
     "limit of no iteration": LOOP
     | {"below_k": "k_f = Cast<to = 1>(k_next) l = Constant<value = float {-1}>() below = Less(k_f, l)"},
-    "limit of another input": OPEN
-    | {"below_k": f"{OF_Z} k_f = Cast<to = 1>(k_next) l = Cast<to = 1>(z_0) below = Less(k_f, l)"},
     "counter before": LOOP
     | {"below_k": "k_f = Cast<to = 1>(k) l = Constant<value = float {4}>() below = Less(k_f, l)"},
     "condition of the state": LOOP | {"below_k": "size = ReduceSum<keepdims = 0>(new) below = Less(steps_f, size)"},

