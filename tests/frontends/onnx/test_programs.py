@@ -80,21 +80,7 @@ def test_many_calls(model: Model) -> None:
 
 
 def test_changing_shapes(model: Model) -> None:
-    for T, N in [
-        (1, 1),
-        (3, 1),
-        (3, 1),
-        (3, 1),
-        (1, 1),
-        (2, 5),
-        (2, 5),
-        (2, 5),
-        (1, 1),
-        (1, 1),
-        (0, 1),
-        (1, 1),
-        (4, 0),
-    ]:
+    for T, N in [(1, 1), *[(3, 1)] * 3, (1, 1), *[(2, 5)] * 3, *[(1, 1)] * 2, (0, 1), (1, 1), (4, 0)]:
         given = drawn(T + N, T, N)
         check(model(given), given)
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from layers import bfloat16, float16, float32, float64
 from lxml import etree
 from openvino_irs import run_exported
-from openvino_nodes import Drawn, make_layer
+from openvino_nodes import drawn_case, make_layer
 from rows import each_row
 
 from pyrnnx import Layer, RecurrentOp
@@ -27,10 +27,6 @@ from pyrnnx.testing.onnx_models import make_node
 from pyrnnx.testing.strategies import cases
 
 each_operator = pytest.mark.parametrize("operator", OPERATORS)
-
-
-def drawn_case(case: Case, *constants: str) -> Drawn:
-    return Drawn(case, make_arrays(case), frozenset(constants))
 
 
 @each_operator

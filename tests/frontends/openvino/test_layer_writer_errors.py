@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import random_layer
-from openvino_nodes import Drawn, make_layer
+from openvino_nodes import drawn_case, make_layer
 from rows import each_row
 
 from pyrnnx import OPENVINO_CELL, Direction, Layer, PyrnnxError, RecurrentOp
@@ -17,13 +17,8 @@ from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.frontends.openvino import IRLayer, read_layer, write_layer, write_model
 from pyrnnx.operator.conventions import OPENVINO_SEQUENCE
 from pyrnnx.operator.op import Activation
-from pyrnnx.testing.cases import Case, make_arrays
+from pyrnnx.testing.cases import Case
 from pyrnnx.testing.numbers import Array
-
-
-def drawn_case(case: Case, *constants: str) -> Drawn:
-    return Drawn(case, make_arrays(case), frozenset(constants))
-
 
 TANH, RELU, HALF = Activation("Tanh"), Activation("Relu"), Activation("LeakyRelu", 0.5)
 ZERO = np.zeros((1, 15), np.float32)

@@ -78,18 +78,6 @@ def other_domain() -> onnx.ModelProto:
     return proto
 
 
-def without_shape() -> onnx.ModelProto:
-    return Graph().model({"x": (FLOAT, None)}, ["x"])
-
-
-def used_mask() -> onnx.ModelProto:
-    return one("Dropout", count=2)
-
-
-def text() -> onnx.ModelProto:
-    return Graph().model({"t": (TensorProto.STRING, (2,))}, ["t"])
-
-
 def both_activations() -> onnx.ModelProto:
     proto = Stack("RNN", 1, both=True).model()
     node = next(node for node in proto.graph.node if node.op_type == "RNN")
@@ -151,11 +139,14 @@ REFUSED: dict[str, tuple[type[PyrnnxError], Callable[[], Any], str]] = {
         "RNN 'cell': activations differ by direction, Tanh and Relu; RNNSequence-5 has one list"),
     "weights at run time": (UnsupportedError, weights_at_run_time, "GRU 'node0': its weights are computed at run time"),
     "X of another size": (ArgumentError, wrong_size, "GRU 'cell': X is FP32 [?, ?, 4] in OpenVINO's arrangement; exp"),
-    "no shape": (UnsupportedError, without_shape, "ONNX model: the rank of 'x' is unknown"),
-    "text": (UnsupportedError, text, "ONNX model: 't' has type str, which IR does not have"),
+    "no shape": (UnsupportedError, lambda: Graph().model({"x": (FLOAT, None)}, ["x"]),
+        "ONNX model: the rank of 'x' is unknown"),
+    "text": (UnsupportedError, lambda: Graph().model({"t": (TensorProto.STRING, (2,))}, ["t"]),
+        "ONNX model: 't' has type str, which IR does not have"),
     "training": (UnsupportedError, lambda: one("Dropout", np.float32(0.5), np.array(True)),
         "Dropout 'node0': training mode cannot be written as IR; expected inference"),
-    "the mask of a Dropout": (UnsupportedError, used_mask, "Dropout 'node0': 'v0_1' is not written"),
+    "the mask of a Dropout": (UnsupportedError, lambda: one("Dropout", count=2),
+        "Dropout 'node0': 'v0_1' is not written"),
     "Softmax over many axes": (UnsupportedError, lambda: one("Softmax", opset=11, axis=1), "Softmax 'node0': axis 1"),
     "no axis": (UnsupportedError, lambda: one("Concat", axis=5), "Concat 'node0': axis 5 of 3 axes cannot be written"),
     "Squeeze without axes": (UnsupportedError, lambda: one("Squeeze"), "Squeeze 'node0': a Squeeze without axes"),
@@ -191,25 +182,22 @@ def test_refused(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-UNSOUND: dict[str, Callable[[], Any]] = {
-    "no inputs": lambda: _without_inputs(one("Concat", axis=0)),
-    "too few inputs": lambda: _without_inputs(one("Pow", np.float32(2))),
-    "an attribute of another type": lambda: one("Softmax", axis="last"),
-    "an attribute that is missing": lambda: one("Cast"),
-    "no groups": lambda: one("Conv", np.ones((2, 3, 2), np.float32), group=0),
-    "a matrix of no axes": lambda: one("MatMul", np.float32(2)),
-    "a value of many": lambda: one("ConstantOfShape", inputs={"x": (TensorProto.INT64, (2,))}, value=_pair()),
-    "perm of other axes": lambda: one("Transpose", perm=[0, 1]),
-}
-
-
-def _without_inputs(proto: onnx.ModelProto) -> onnx.ModelProto:
+def without_inputs(proto: onnx.ModelProto) -> onnx.ModelProto:
     del proto.graph.node[0].input[:]
     return proto
 
 
-def _pair() -> Any:
-    return onnx.numpy_helper.from_array(np.ones(2, np.float32))
+PAIR = onnx.numpy_helper.from_array(np.ones(2, np.float32))
+UNSOUND: dict[str, Callable[[], Any]] = {
+    "no inputs": lambda: without_inputs(one("Concat", axis=0)),
+    "too few inputs": lambda: without_inputs(one("Pow", np.float32(2))),
+    "an attribute of another type": lambda: one("Softmax", axis="last"),
+    "an attribute that is missing": lambda: one("Cast"),
+    "no groups": lambda: one("Conv", np.ones((2, 3, 2), np.float32), group=0),
+    "a matrix of no axes": lambda: one("MatMul", np.float32(2)),
+    "a value of many": lambda: one("ConstantOfShape", inputs={"x": (TensorProto.INT64, (2,))}, value=PAIR),
+    "perm of other axes": lambda: one("Transpose", perm=[0, 1]),
+}
 
 
 @each_row("name", UNSOUND)

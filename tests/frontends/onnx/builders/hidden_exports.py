@@ -66,19 +66,6 @@ class ScriptedLstm(Script):
     def forward(self, x: Tensor) -> Tensor:
         h = torch.zeros(x.size(1), self.H)
         c = torch.zeros(x.size(1), self.H)
-        rows: List[Tensor] = []  # noqa: UP006
-        for t in range(x.size(0)):
-            i, f, g, o = torch.chunk(self.x(x[t]) + self.h(h), 4, 1)
-            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-            h = torch.sigmoid(o) * torch.tanh(c)
-            rows.append(h)
-        return torch.stack(rows)
-
-
-class ScriptedLstmHoisted(Script):
-    def forward(self, x: Tensor) -> Tensor:
-        h = torch.zeros(x.size(1), self.H)
-        c = torch.zeros(x.size(1), self.H)
         projected = self.x(x)
         rows: List[Tensor] = []  # noqa: UP006
         for t in range(x.size(0)):
@@ -101,22 +88,7 @@ class ScriptedGru(Script):
         return h
 
 
-class ScriptedRnn(Script):
-    def forward(self, x: Tensor) -> Tensor:
-        h = torch.zeros(x.size(1), self.H)
-        rows: List[Tensor] = []  # noqa: UP006
-        for t in range(x.size(0)):
-            h = torch.tanh(self.x(x[t]) + self.h(h))
-            rows.append(h)
-        return torch.stack(rows, 1)
-
-
-SCRIPTS = {
-    "LSTM": (ScriptedLstm, 4),
-    "LSTM hoisted": (ScriptedLstmHoisted, 4),
-    "GRU": (ScriptedGru, 3),
-    "RNN": (ScriptedRnn, 1),
-}
+SCRIPTS = {"LSTM": (ScriptedLstm, 4), "GRU": (ScriptedGru, 3)}
 ONE_STEP_LAYERS: dict[str, dict[str, Any]] = {
     "RNN": {},
     "RNN relu": {"nonlinearity": "relu"},

@@ -151,19 +151,6 @@ def test_a_mask_whose_rows_are_computed_from_the_input() -> None:
     check_calls(model, onnxruntime_witness(proto), *calls, atol=TOLERANCE)
 
 
-def test_scan_over_the_last_axis() -> None:
-    proto = parsed(
-        """m (float[4, 3, 5] X, float[4, 4] h0) => (float[4, 4] h_last, float[5, 4, 4] Y) {
-            h_last, Y = Scan <num_scan_inputs = 1, scan_input_axes = [2], body = step (float[4, 4] h, float[4, 3] x)
-                => (float[4, 4] hn, float[4, 4] y) { a = MatMul(x, W) q = MatMul(h, R) s = Add(a, q)
-                    hn = Tanh(s) y = Identity(hn) }> (h0, X)
-        }"""
-    )
-    shapes = {"X": (4, 3, 5), "h0": (4, 4)}
-    inputs = {name: RNG.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
-    check_calls(read_model(proto), onnxruntime_witness(proto), inputs, atol=TOLERANCE)
-
-
 def test_counter_that_overflows() -> None:
     proto = parsed(
         f"""m (float[T, 2, 3] X, float[2, 4] h0) => (float[2, 4] h_last)
@@ -234,6 +221,12 @@ LOOKALIKES: dict[str, tuple[str, list[dict[str, tuple[int, ...]]]]] = {
             h_last = Loop(trips, yes, h0) <body = step (int64[1] i, bool c, float[] h) => (bool go, float[] hn)
                 {{ x = Gather <axis = 0> (X, i) {STEP} go = Identity(c) }}> }}""",
         [{"X": (5, 1, 3), "h0": (1, 4)}],
+    ),
+    "Scan over the last axis": (
+        f"""(float[4, 3, 5] X, float[4, 4] h0) => (float[4, 4] h_last, float[5, 4, 4] Y) {{
+            h_last, Y = Scan <num_scan_inputs = 1, scan_input_axes = [2], body = step (float[4, 4] h, float[4, 3] x)
+                => (float[4, 4] hn, float[4, 4] y) {{ {STEP} y = Identity(hn) }}> (h0, X) }}""",
+        [{"X": (4, 3, 5), "h0": (4, 4)}],
     ),
     "condition with more axes": (
         "(float[T, N, 3] X, float[N, 4] h0) => (float[N, 4] h_last, float[] Y) <bool[1, 1, 1] yes = {1}> {"

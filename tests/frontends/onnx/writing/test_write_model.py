@@ -262,9 +262,6 @@ def test_sizes_are_free() -> None:
         assert by_us(model, feed)[0].shape == (*shape[:2], 10)
 
 
-# Files
-
-
 # Errors
 
 

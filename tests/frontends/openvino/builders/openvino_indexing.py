@@ -36,24 +36,12 @@ INDEXING = (
     Case("GatherND batch_dims", lambda p: ops(8).gather_nd(p(2, 3, 4), p(of=[[1], [2]], dtype=i32), 1), dynamic=False),
     Case("ScatterElementsUpdate", lambda p: ops(3).scatter_elements_update(p(3, 4), p(of=[[0, 2, 1, 1]], dtype=i32),
         p(1, 4), const(0))),
-    *(
-        Case(
-            f"ScatterElementsUpdate {reduction}",
-            scatter_elements(reduction),
-        )
-        for reduction in ("none", "sum", "prod", "min", "max")
-    ),
+    *(Case(f"ScatterElementsUpdate {name}", scatter_elements(name)) for name in ("none", "sum", "prod", "min", "max")),
     Case("ScatterUpdate", lambda p: ops(3).scatter_update(p(4, 3), p(of=[3, 1], dtype=i64), p(2, 3), const(0))),
     Case("ScatterUpdate axis", lambda p: ops(3).scatter_update(p(2, 5, 3), p(of=[[3], [1]], dtype=i64), p(2, 2, 1, 3),
         const(1))),
     Case("ScatterNDUpdate", lambda p: ops(4).scatter_nd_update(p(4, 3), p(of=[[3], [1]], dtype=i32), p(2, 3))),
-    *(
-        Case(
-            f"ScatterNDUpdate {reduction}",
-            scatter_nd(reduction),
-        )
-        for reduction in ("none", "sum", "sub", "prod", "min", "max")
-    ),
+    *(Case(f"ScatterNDUpdate {name}", scatter_nd(name)) for name in ("none", "sum", "sub", "prod", "min", "max")),
     Case("TopK max", lambda p: ops(11).topk(p(3, 6), const(2), 1, "max", "value")),
     Case("TopK min i64", lambda p: ops(11).topk(p(6, 2), const(3), 0, "min", "value", "i64")),
     Case("TopK by index", lambda p: ops(11).topk(p(3, 6), const(4), -1, "max", "index")),

@@ -96,13 +96,8 @@ LINEAR = (
         4), p(1, 3, 6), p(of=[[[1, 0, 1], [0, 1, 1]]], dtype=boolean))),
     Case("ScaledDotProductAttention causal", lambda p: ops(13).scaled_dot_product_attention(p(1, 4, 4), p(1, 4, 4), p(1,
         4, 6), causal=True)),
-    *(
-        Case(
-            f"ScaledDotProductAttention causal {rows} queries {columns} keys",
-            attention(rows, columns),
-        )
-        for rows, columns in ((2, 5), (5, 2))
-    ),
+    *(Case(f"ScaledDotProductAttention causal {rows} queries {columns} keys", attention(rows, columns))
+        for rows, columns in ((2, 5), (5, 2))),
     Case("ScaledDotProductAttention causal scale", lambda p: ops(13).scaled_dot_product_attention(p(2, 3, 4, 4), p(2, 3,
         4, 4), p(2, 3, 4, 6), p(4, 4), p(of=0.3), causal=True)),
 )  # fmt: skip
@@ -150,13 +145,7 @@ POOLING = (
     Case("MaxPool same_upper", max_pool(8, 3, 2, (0, 0), "floor", "same_upper")),
     Case("MaxPool same_lower", max_pool(8, 4, 2, (0, 0), "floor", "same_lower")),
     Case("MaxPool valid", max_pool(8, 3, 2, (0, 0), "floor", "valid")),
-    *(
-        Case(
-            f"MaxPool indices axis {axis}",
-            indices(axis),
-        )
-        for axis in (0, 1, 2)
-    ),
+    *(Case(f"MaxPool indices axis {axis}", indices(axis)) for axis in (0, 1, 2)),
     Case("MaxPool dilated", lambda p: ops(8).max_pool(p(2, 3, 11), [2], [2], [1], [1], [3], "floor", "explicit")),
     Case("AvgPool exclude", avg_pool(1, 3, 2, (1, 1), True, "floor", "explicit")),
     Case("AvgPool include", avg_pool(1, 3, 2, (1, 1), False, "floor", "explicit")),

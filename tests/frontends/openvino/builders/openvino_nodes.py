@@ -61,6 +61,10 @@ class Drawn:
         return expected_outputs(self.case, self.arrays)
 
 
+def drawn_case(case: Case, *constants: str) -> Drawn:
+    return Drawn(case, make_arrays(case), frozenset(constants))
+
+
 def draw(seed: int, *, dtype: str = "float32", functions: Sequence[str] = ("Relu", "Sigmoid", "Tanh")) -> Drawn:
     """Every attribute and optional input there or not; the same functions in both directions, no peepholes."""
     rng = np.random.default_rng(seed)

@@ -13,17 +13,8 @@ from openvino_irs import TOLERANCE, Array, random_array, rng_of
 
 openvino = pytest.importorskip("openvino")
 
-f32, f64, f16 = np.float32, np.float64, np.float16
-i8, u8, i16, u16, i32, u32, i64, u64 = (
-    np.int8,
-    np.uint8,
-    np.int16,
-    np.uint16,
-    np.int32,
-    np.uint32,
-    np.int64,
-    np.uint64,
-)
+f32 = np.float32
+i8, u8, u16, i32, u32, i64 = np.int8, np.uint8, np.uint16, np.int32, np.uint32, np.int64
 boolean = np.bool_
 
 

@@ -30,25 +30,17 @@ def save(folder: Path) -> Path:
     return path
 
 
-def fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def folder(path: Path) -> None:
-    path.mkdir()
-
-
-def endless_device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
 def sparse(path: Path) -> None:
     with path.open("wb") as file:
         file.write(b"<net version='11'>")
         file.truncate(100 * 2**30)
 
 
-NO_FILES: dict[str, Callable[[Path], None]] = {"fifo": fifo, "folder": folder, "device": endless_device}
+NO_FILES: dict[str, Callable[[Path], None]] = {
+    "fifo": lambda path: os.mkfifo(path, 0o600),
+    "folder": Path.mkdir,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+}
 NO_XML = {**NO_FILES, "100 GB": sparse}
 
 

@@ -158,7 +158,6 @@ OPTIONS = (
         r"output_shape is \[2, 2\]", True),
     Option("ScatterElementsUpdate", lambda p: ops(12).scatter_elements_update(p(5), p(2, dtype=i64), p(2), const(0),
         "mean"), "reduction is 'mean'"),
-    Option("Squeeze", lambda p: ops(15).squeeze(p(1, 3), const([0, 1]), True), "allow_axis_skip is True"),
     Option("MaxPool", lambda p: ops(1).max_pool(p(1, 1, 8), [3], [1], [1], [3], "ceil"), "rounding_type is 'ceil'"),
     Option("Selu", lambda p: ops(1).selu(p(2), p(1), const(1, f32)), r"alpha \(input 1\) is computed"),
 )  # fmt: skip

@@ -45,15 +45,6 @@ def _concat(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axi
     return g.add("Concat", name, other, axis=axis), replaced(sizes, axis, 2 * sizes[axis])
 
 
-def _reshape(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
-    """Reshape to [0, 0, -1] and the like."""
-    return g.add("Reshape", name, g.constant([0] * axis + [-1])), [*sizes[:axis], int(np.prod(sizes[axis:]))]
-
-
-def _unsqueeze(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
-    return g.add("Unsqueeze", name, g.constant([axis])), [*sizes[:axis], 1, *sizes[axis:]]
-
-
 def _squeeze(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
     if 1 not in sizes or len(sizes) < 3:
         return g.add("Tanh", name), sizes
@@ -61,18 +52,10 @@ def _squeeze(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], ax
     return g.add("Squeeze", name, g.constant([axis - len(sizes)])), replaced(sizes, axis)
 
 
-def _matmul(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
-    return g.add("MatMul", name, g.weights(sizes[-1], 3)), [*sizes[:-1], 3]
-
-
 def _add(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
     """Add a scalar, a bias, or what has all axes behind one."""
     shape = sizes[axis + 1 :]
     return g.add("Add", *rng.permutation([name, g.weights(*shape)]).tolist()), sizes
-
-
-def _softmax(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
-    return g.add("Softmax", name, axis=axis), sizes
 
 
 def _split(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
@@ -87,8 +70,16 @@ def _times_shape(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]
 
 
 STEPS: tuple[Step, ...] = (
-    _reduce, _gather, _slice, _concat, _reshape, _unsqueeze, _squeeze, _matmul, _add, _softmax, _split, _times_shape
-)  # fmt: skip
+    *(_reduce, _gather, _slice, _concat, _squeeze, _add, _split, _times_shape),
+    lambda g, rng, name, sizes, axis: (g.add("Softmax", name, axis=axis), sizes),
+    lambda g, rng, name, sizes, axis: (g.add("MatMul", name, g.weights(sizes[-1], 3)), [*sizes[:-1], 3]),
+    lambda g, rng, name, sizes, axis: (g.add("Unsqueeze", name, g.constant([axis])), [*sizes[:axis], 1, *sizes[axis:]]),
+    # [0, 0, -1] and the like
+    lambda g, rng, name, sizes, axis: (
+        g.add("Reshape", name, g.constant([0] * axis + [-1])),
+        [*sizes[:axis], int(np.prod(sizes[axis:]))],
+    ),
+)
 
 
 @few_rows("seed", range(10), range(10, 1000))
