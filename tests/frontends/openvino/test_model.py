@@ -47,10 +47,6 @@ def test_inputs_and_outputs() -> None:
     assert repr(model) == "<Model IR 'small': (X, H, C, lengths) -> (Y, Ho, Co)>"
 
 
-def _after_relu(arrays: dict[str, Array]) -> list[Array]:
-    return [np.maximum(arrays["X"], 0), *list(arrays.values())[1:]]
-
-
 def test_layers_are_bound_to_their_constants() -> None:
     model = read_model(XML, BIN)
     assert list(model.layers) == ["lstm"]
@@ -88,7 +84,8 @@ def test_layers_whose_weights_are_computed_are_as_declared() -> None:
     declared = model.layers["lstm"]
     assert isinstance(declared, IRLayer)
     arrays, weights = nets.lstm_inputs(), nets.weights()
-    outputs = declared(*_after_relu(arrays), *weights.values())
+    x, *others = arrays.values()
+    outputs = declared(np.maximum(x, 0), *others, *weights.values())
     np.testing.assert_array_equal(outputs[0], expected(arrays)[0])
     pytest.importorskip("onnx")
     assert [info.name for info in model.inputs] == ["X", "H", "C", "lengths", "R"]

@@ -94,7 +94,7 @@ def _lstm(g: Nodes, argument: str, states: list[str], twist: str) -> list[str]:
     if twist == "hard gate":
         f = g.add("HardSigmoid", parts[1])
     new = g.add("Relu" if twist == "relu" else "Tanh", parts[2])
-    kept = g.add("Mul", f, h_of(states) if twist == "other state" else c)
+    kept = g.add("Mul", f, states[0] if twist == "other state" else c)
     after = g.add("Add", kept, g.add("Mul", i, new))
     if twist == "clipped state":
         after = g.add("Clip", after, g.constant(-0.2), g.constant(0.2))
@@ -103,10 +103,6 @@ def _lstm(g: Nodes, argument: str, states: list[str], twist: str) -> list[str]:
     if twist == "no output function":
         hidden = g.add("Mul", o, after)
     return [hidden, after]
-
-
-def h_of(states: list[str]) -> str:
-    return states[0]
 
 
 def _gru(g: Nodes, projected: str, recurrent: str, h: str, w: Weights, twist: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -80,25 +79,6 @@ def test_external_data(size: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(session.run(None, {"x": X})[0], expected)
     (tmp_path / "data.bin").unlink(missing_ok=True)
     np.testing.assert_array_equal(model(X)["z"], expected)
-
-
-def parallel_of(contents: bytes) -> bytes:
-    return bytes(read_model(contents)(X)["z"].tobytes())
-
-
-def of_pickle(model: Any) -> bytes:
-    return bytes(model(X)["z"].tobytes())
-
-
-@pytest.mark.e2e
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_other_processes(method: str) -> None:
-    """A model is sent to them, or read there."""
-    model = read_model(plain())
-    expected = model(X)["z"].tobytes()
-    with multiprocessing.get_context(method).Pool(1) as pool:
-        assert pool.apply(of_pickle, (model,)) == expected
-        assert pool.apply(parallel_of, (plain().SerializeToString(),)) == expected
 
 
 def test_pickles_of_unreadable_models() -> None:

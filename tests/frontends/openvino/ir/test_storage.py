@@ -15,8 +15,7 @@ import pytest
 from openvino_layers import GOOD
 from rows import each_row
 
-from pyrnnx import ArgumentError, FormatError, PyrnnxError, get_memory_limit, load, set_memory_limit
-from pyrnnx.frontends.onnx import read_model as read_onnx
+from pyrnnx import FormatError, PyrnnxError, get_memory_limit, load, set_memory_limit
 from pyrnnx.frontends.openvino import read_layer, read_model, read_net, to_onnx
 from pyrnnx.frontends.openvino.ir.xml import LARGEST_FILE
 
@@ -97,23 +96,6 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
         with pytest.raises(PyrnnxError, match=r"hidden_size is missing") as caught:
             read(path)
         assert str(path) in str(caught.value)
-
-
-class PathOf:
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __fspath__(self) -> Any:
-        return self.value
-
-
-@each_row("read", [load, read_model, read_net, read_layer, read_onnx])
-def test_paths_of_other_types(read: Callable[[Any], Any]) -> None:
-    for value in (b"model.xml", 3, None):
-        with pytest.raises(ArgumentError, match="PathOf was given"):
-            read(PathOf(value))
-    with pytest.raises(ArgumentError, match="load: int was given; expected a path"):
-        load(3)  # type: ignore[arg-type]
 
 
 def test_bin_that_is_cut_short_later(tmp_path: Path) -> None:

@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import openvino_bodies as bodies
 import pytest
 from layers import random_inputs, random_weights
-from onnx import TensorProto
-from onnx_stacks import Graph
 from openvino_bodies import H, I, N, T, chosen, const, counted, iterated, looped, one_step_then_loop, ops, parameter
 from openvino_irs import check, from_onnx, openvino, run_there, save, types_in
 from rows import each_row, few_rows
@@ -122,29 +119,3 @@ def test_sequences_as_loops(kind: CellName, direction: Direction, lens: tuple[in
     assert ("TensorIterator", "opset1") in types_in(path)
     read = check(path, given, expected=expected)
     assert len(read.layers) == 1
-
-
-def crnn() -> onnx.ModelProto:
-    """Convolutions and pooling over an image, its columns through two bidirectional layers, log probabilities."""
-    g = Graph(17)
-    x = g.add("Relu", g.add("Conv", "image", g.weights(4, 1, 3, 3), g.weights(4), pads=[1, 1, 1, 1]))
-    x = g.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
-    x = g.add("Conv", x, g.weights(8, 4, 3, 3), auto_pad="SAME_UPPER")
-    x = g.add("BatchNormalization", x, *(g.constant(np.linspace(low, 1.5, 8, dtype="f")) for low in (0.5, -1, -1, 1)))
-    x = g.add("AveragePool", g.add("Relu", x), kernel_shape=[2, 1], strides=[2, 1])
-    x = g.add("Transpose", g.add("Reshape", x, g.constant([0, 32, -1])), perm=[2, 0, 1])
-    for size in (32, 2 * H):
-        weights = g.weights(2, 4 * H, size), g.weights(2, 4 * H, H), g.weights(2, 8 * H)
-        Y = g.add("LSTM", x, *weights, hidden_size=H, direction="bidirectional")
-        x = g.add("Reshape", g.add("Transpose", Y, perm=[0, 2, 1, 3]), g.constant([0, 0, -1]))
-    x = g.add("Add", g.add("MatMul", x, g.weights(2 * H, 11)), g.weights(11))
-    return g.model({"image": (TensorProto.FLOAT, (2, 1, 16, 20))}, [g.add("LogSoftmax", x, axis=2)])
-
-
-@each_row("shape", [[2, 1, 16, 20], [-1, 1, 16, -1]], ids=["static", "dynamic"])
-def test_crnn(shape: list[int], tmp_path: Path) -> None:
-    model = from_onnx(crnn(), tmp_path, {"image": shape})
-    image = np.random.default_rng(2).uniform(-1, 1, (2, 1, 16, 20)).astype(np.float32)
-    # float16 where the shape is open: OpenVINO expands the rounded weights, as everybody here
-    read = check(save(model, tmp_path, f16=-1 in shape), [image], tolerance=2e-5)
-    assert len(read.layers) == 2
