@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,47 +92,39 @@ def test_pickles_of_unreadable_models() -> None:
 # Parts that the passes leave alone
 
 
-def sequences() -> onnx.ModelProto:
-    """Values that are no tensors."""
-    nodes = [
-        *(node("SequenceConstruct", ["x", "x"], ["s"]), node("SequenceAt", ["s", "one"], ["t"])),
-        node("GRU", ["t", "W", "R"], ["y"], hidden_size=H, name="gru"),
-    ]
-    return simple_model(nodes, {"x": X}, ["y"], WEIGHTS | {"one": np.array(1)})
+def gru(source: str, *outputs: str) -> onnx.NodeProto:
+    return node("GRU", [source, "W", "R"], outputs, hidden_size=H)
 
 
-def other_domains() -> onnx.ModelProto:
-    """Operators that only ONNX Runtime has."""
-    nodes = [node("Gelu", ["x"], ["g"], domain="com.microsoft"), node("GRU", ["g", "W", "R"], ["y"], hidden_size=H)]
-    return simple_model(nodes, {"x": X}, ["y"], WEIGHTS, domains={"com.microsoft": 1})
+# Nodes, outputs, and constants besides the weights.
+AROUND: dict[str, tuple[list[Any], list[str], dict[str, Any]]] = {
+    "values that are no tensors": (
+        [node("SequenceConstruct", ["x", "x"], ["s"]), node("SequenceAt", ["s", "one"], ["t"]), gru("t", "y")],
+        ["y"],
+        {"one": np.array(1)},
+    ),
+    "an operator that only ONNX Runtime has": (
+        [node("Gelu", ["x"], ["g"], domain="com.microsoft"), gru("g", "y")],
+        ["y"],
+        {},
+    ),
+    "dead nodes": ([GRU, gru("x", "unused"), node("Neg", ["unused"], ["dead"])], ["y"], {}),
+    "missing outputs": (
+        [gru("x", "", "h"), node("Dropout", ["h"], ["d", ""]), node("Split", ["d"], ["a", "b"], axis=2)],
+        ["h", "b"],
+        {},
+    ),
+    "optional inputs": ([GRU, node("Clip", ["y", "", "most"], ["z"])], ["z"], {"most": np.float32(0)}),
+    "a weight that another node needs": ([GRU, node("ReduceSum", ["R"], ["s"])], ["y", "s"], {}),
+    "a weight that is an output": ([GRU, node("Identity", ["W"], ["w"])], ["y", "w", "R"], {}),
+}
 
 
-def dead_nodes() -> onnx.ModelProto:
-    nodes = [GRU, node("GRU", ["x", "W", "R"], ["unused"], hidden_size=H), node("Neg", ["unused"], ["dead"])]
-    return simple_model(nodes, {"x": X}, ["y"], WEIGHTS)
-
-
-def missing_outputs() -> onnx.ModelProto:
-    nodes = [
-        node("GRU", ["x", "W", "R"], ["", "h"], hidden_size=H),
-        node("Dropout", ["h"], ["d", ""]),
-        node("Split", ["d"], ["a", "b"], axis=2),
-    ]
-    return simple_model(nodes, {"x": X}, ["h", "b"], WEIGHTS)
-
-
-def optional_inputs() -> onnx.ModelProto:
-    return simple_model(
-        [GRU, node("Clip", ["y", "", "most"], ["z"])], {"x": X}, ["z"], WEIGHTS | {"most": np.float32(0)}
-    )
-
-
-SOUND = (sequences, other_domains, dead_nodes, missing_outputs, optional_inputs)
-
-
-@each_row("make", SOUND)
-def test_around_layers(make: Callable[[], onnx.ModelProto]) -> None:
-    run_both(make(), {"x": X}, {"x": X[:1]}, {"x": X[:, :1]})
+@each_row(("nodes", "outputs", "constants"), AROUND.values(), ids=AROUND)
+def test_around_layers(nodes: list[Any], outputs: list[str], constants: dict[str, Any]) -> None:
+    proto = simple_model(nodes, {"x": X}, outputs, WEIGHTS | constants, domains={"com.microsoft": 1})
+    run_both(proto, {"x": X}, {"x": X[:1]}, {"x": X[:, :1]})
+    assert read_model(proto).layers
 
 
 NOT_FOUND: dict[str, tuple[list[Any], str]] = {
@@ -210,25 +201,15 @@ def test_a_call_that_does_not_fit() -> None:
 # Parts that the passes make
 
 
-def made(proto: onnx.ModelProto, **options: Any) -> onnx.ModelProto:
-    found = find_layers(proto, Graph(proto.graph), "ONNX model")
-    return rewritten(found, **options).proto
-
-
 def test_weights_are_dropped_and_the_rest_stays() -> None:
     proto = plain()
     before = proto.SerializeToString()
-    result = made(proto)
+    found = find_layers(proto, Graph(proto.graph), "ONNX model")
+    result = rewritten(found).proto
     assert [(one.domain, one.op_type) for one in result.graph.node] == [("pyrnnx", "Recurrent"), ("", "Add")]
     assert [tensor.name for tensor in result.graph.initializer] == ["shift"]
     assert proto.SerializeToString() == before
-    assert {one.name for one in made(proto, portable=True).graph.initializer} > {"shift"}
-
-
-def test_weights_that_others_need_stay() -> None:
-    proto = simple_model([GRU, node("ReduceSum", ["R"], ["s"])], {"x": X}, ["y", "s"], WEIGHTS)
-    assert [tensor.name for tensor in made(proto).graph.initializer] == ["R"]
-    run_both(proto, {"x": X}, layers=["gru"])
+    assert {one.name for one in rewritten(found, portable=True).proto.graph.initializer} > {"shift"}
 
 
 def test_weights_that_a_body_needs_stay() -> None:
@@ -241,12 +222,6 @@ def test_weights_that_a_body_needs_stay() -> None:
     constants = {"V": -WEIGHTS["W"], "R": WEIGHTS["R"]}
     proto = simple_model(nodes, {"x": X, "c": np.array(True)}, ["y", "s"], constants)
     run_both(proto, {"x": X, "c": np.array(True)}, {"x": X, "c": np.array(False)}, layers=["gru"])
-
-
-def test_a_weight_that_is_an_output() -> None:
-    proto = simple_model([GRU, node("Identity", ["W"], ["w"])], {"x": X}, ["y", "w", "R"], WEIGHTS)
-    results = run_both(proto, {"x": X}, layers=["gru"])
-    np.testing.assert_array_equal(results["R"], WEIGHTS["R"])
 
 
 def test_a_computed_weight_of_a_type_that_is_unknown() -> None:
