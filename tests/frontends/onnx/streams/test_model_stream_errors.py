@@ -19,30 +19,6 @@ from pyrnnx.testing.cases import Case, make_arrays
 EXAMPLES = Path(__file__).parents[4] / "examples"
 
 
-def in_a_body() -> onnx.ModelProto:
-    return branches()[0]
-
-
-def computed_state() -> onnx.ModelProto:
-    made = helper.make_node("ReduceMean", ["X"], ["mean"], axes=[0, 2], keepdims=1)
-    return gru("h", ([made, *SHAPE, helper.make_node("Expand", ["mean", "wanted"], ["h"])], {}))
-
-
-def state_of_a_constant() -> onnx.ModelProto:
-    """A state of 0.5, with as many rows as X."""
-    return gru(
-        "h", ([*SHAPE, helper.make_node("Expand", ["half", "wanted"], ["h"])], {"half": np.array([0.5], np.float32)})
-    )
-
-
-def computed_lengths() -> onnx.ModelProto:
-    nodes = [
-        helper.make_node("ReduceMax", ["X"], ["most"], axes=[0, 2], keepdims=0),
-        helper.make_node("Cast", ["most"], ["lens"], to=onnx.TensorProto.INT32),
-    ]
-    return gru("", (nodes, {}), "lens")
-
-
 def computed_weights() -> onnx.ModelProto:
     model = gru("", ([], {}))
     model.graph.input.append(helper.make_tensor_value_info("scale", onnx.TensorProto.FLOAT, [1]))
@@ -58,21 +34,24 @@ def in_both_directions() -> onnx.ModelProto:
     return simple_model([node], {"X": np.zeros((1, N, I), np.float32)}, ["Y"], weights, 17)
 
 
+INT32 = onnx.TensorProto.INT32
+MEAN = helper.make_node("ReduceMean", ["X"], ["mean"], axes=[0, 2], keepdims=1)
+MOST = helper.make_node("ReduceMax", ["X"], ["most"], axes=[0, 2], keepdims=0)
+HALF = {"half": np.array([0.5], np.float32)}
 ERRORS: dict[str, tuple[Any, str]] = {
-    "reverse": (
-        lambda: gru("", ([], {}), direction="reverse"),
-        "GRU 'gru': stream: direction is reverse; expected for",
-    ),
+    "reverse": (lambda: gru("", ([], {}), direction="reverse"),
+        "GRU 'gru': stream: direction is reverse; expected for"),
     "both directions": (in_both_directions, "GRU 'gru': stream: direction is bidirectional; expected forward"),
-    "body": (in_a_body, "LSTM .*: stream: it is inside a body of If 'choice'; expected a layer at the top level"),
-    "state": (computed_state, "GRU 'gru': stream: initial_h .'h'. is computed in every call; expected zeros"),
-    "state of a constant": (state_of_a_constant, "GRU 'gru': stream: initial_h .'h'. is computed in every call"),
-    "lengths": (
-        computed_lengths,
-        "GRU 'gru': stream: sequence_lens is computed from the model's inputs; expected none",
-    ),
+    "body": (lambda: branches()[0],
+        "LSTM .*: stream: it is inside a body of If 'choice'; expected a layer at the top level"),
+    "state": (lambda: gru("h", ([MEAN, *SHAPE, helper.make_node("Expand", ["mean", "wanted"], ["h"])], {})),
+        "GRU 'gru': stream: initial_h .'h'. is computed in every call; expected zeros"),
+    "state of a constant": (lambda: gru("h", ([*SHAPE, helper.make_node("Expand", ["half", "wanted"], ["h"])], HALF)),
+        "GRU 'gru': stream: initial_h .'h'. is computed in every call"),
+    "lengths": (lambda: gru("", ([MOST, helper.make_node("Cast", ["most"], ["lens"], to=INT32)], {}), "lens"),
+        "GRU 'gru': stream: sequence_lens is computed from the model's inputs; expected none"),
     "weights": (computed_weights, "GRU 'gru': stream: its weights are computed in every call; expected constants"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ERRORS)
