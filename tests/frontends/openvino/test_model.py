@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -132,10 +133,16 @@ def test_values_by_name() -> None:
         "W": nets.weights()["W"],  # a constant
         "H": arrays["H"],  # an input
     }
-    outputs = model(arrays, outputs=list(wanted))
-    assert list(outputs) == list(wanted)
-    for name, array in wanted.items():
-        np.testing.assert_array_equal(outputs[name], array, strict=True, err_msg=name)
+    wanted = {name: array.copy() for name, array in wanted.items()}
+    for _ in range(2):
+        outputs = model(arrays, outputs=list(wanted))
+        assert list(outputs) == list(wanted)
+        for name, array in wanted.items():
+            np.testing.assert_array_equal(outputs[name], array, strict=True, err_msg=name)
+        for one, other in combinations([*outputs.values(), *arrays.values()], 2):
+            assert not np.shares_memory(one, other)  # also of one value under two of its names
+        for array in outputs.values():
+            array[...] = 99
     assert list(model(arrays, outputs=["W"])) == ["W"]
 
 

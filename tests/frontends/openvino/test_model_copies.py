@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -74,21 +73,6 @@ def test_a_pickle_has_the_bytes_of_each_constant_once(tmp_path: Path) -> None:
         np.testing.assert_array_equal(again.weights.constant(layer_), array, strict=True)
     assert again.weights.size == model.weights.size
     assert len(pickle.dumps(again)) == len(data)
-
-
-def test_values_by_name_are_the_caller_s_own() -> None:
-    """A constant, an input, and one value under two of its names."""
-    pytest.importorskip("onnx")
-    model, arrays = read_model(XML, BIN), nets.lstm_inputs()
-    for _ in range(2):
-        outputs = model(arrays, outputs=["W", "H", "x", "relu", "Y", "Y/sink_port_0"])
-        np.testing.assert_array_equal(outputs["W"], nets.weights()["W"])
-        np.testing.assert_array_equal(outputs["relu"], np.maximum(arrays["X"], 0))
-        np.testing.assert_array_equal(outputs["Y/sink_port_0"], outputs["Y"])
-        for one, other in combinations([*outputs.values(), *arrays.values()], 2):
-            assert not np.shares_memory(one, other)
-        for array in outputs.values():
-            array[...] = 99
 
 
 def large(folder: Path, size: int = 256) -> Model:

@@ -54,16 +54,6 @@ def test_layers_that_cannot_go_on(tmp_path: Path) -> None:
         model.stream(layers=False)
 
 
-def test_chosen_layers(tmp_path: Path) -> None:
-    model = converted(Stack("LSTM", 2), tmp_path, -1)
-    first, second = model.layers
-    stream = model.stream(layers=[second])
-    stream.push(np.ones((2, N, onnx_stacks.I), np.float32))
-    assert list(stream.state) == [f"{second}.H", f"{second}.C"]
-    with pytest.raises(ArgumentError, match="layers contains 'third'; expected names of"):
-        model.stream(layers=[first, "third"])
-
-
 def cell_net(zeros: bool) -> tuple[str, bytes]:
     """x -> RNNCell -> Ho, from a Parameter h or from a constant of zeros."""
     store = nets.Bin()

@@ -177,10 +177,6 @@ def test_no_steps_leave_the_states(kind: str) -> None:
     for proto in (scan(kind), loop(kind, "open")):
         model = read_model(proto)
         inputs = inputs_of(proto, steps=0)
-        Y, *states = (model(inputs)[name] for name in [proto.graph.output[-1].name, *_names(proto)[:-1]])
+        *states, Y = (model(inputs)[value.name] for value in proto.graph.output)
         assert Y.shape == (0, N, H)
         assert all(np.array_equal(state, inputs[name]) for state, name in zip(states, ("h0", "c0"), strict=False))
-
-
-def _names(proto: onnx.ModelProto) -> list[str]:
-    return [value.name for value in proto.graph.output]

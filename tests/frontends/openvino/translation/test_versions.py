@@ -47,7 +47,8 @@ def test_recurrent_versions(kind: str) -> None:
     """Weights, states and lengths computed at run time: the numbers of the function."""
     more: dict[str, Any] = {"direction": "bidirectional"} if "Sequence" in kind else {"clip": 0.5}
     more |= {"linear_before_reset": True} if kind.startswith("GRU") else {}
-    for attributes in ({}, more):
+    rows: list[dict[str, Any]] = [{}, more]
+    for attributes in rows:
         model, arrays = recurrent_model(kind, **{name: str(value) for name, value in attributes.items()})
         assert_same(tuple(model(*arrays).values()), function(kind, *arrays, **attributes))
     with pytest.raises(UnsupportedError, match=r"'it' \(id 50\): W \(input \d\) is computed by Parameter"):
