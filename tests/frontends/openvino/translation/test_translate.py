@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -137,38 +137,30 @@ def interpolate(**attributes: Any) -> Any:
     )
 
 
-@dataclass(frozen=True)
-class Option:
-    name: str
-    make: Any
-    words: str
-    dynamic: bool = False
-
-
-OPTIONS = (
-    Option("Pad", lambda p: ops(12).pad(p(3, 3), const([-1, 0]), const([0, 2]), "reflect"), r"pads is \[-1, 0, 0, 2\]"),
-    Option("DepthToSpace", lambda p: ops(1).depth_to_space(p(1, 4, 6), "depth_first", 2), "rank of the input is 3"),
-    Option("Interpolate", interpolate(mode="linear_onnx", antialias=True), "antialias is True"),
-    Option("Interpolate nearest_mode", interpolate(nearest_mode="simple"), "nearest_mode is 'simple'"),
-    Option("Interpolate transform", interpolate(coordinate_transformation_mode="tf_half_pixel_for_nn"),
+# Name, operation, and words of the message.
+OPTIONS: tuple[tuple[str, Callable[[Maker], Any], str], ...] = (
+    ("Pad", lambda p: ops(12).pad(p(3, 3), const([-1, 0]), const([0, 2]), "reflect"), r"pads is \[-1, 0, 0, 2\]"),
+    ("DepthToSpace", lambda p: ops(1).depth_to_space(p(1, 4, 6), "depth_first", 2), "rank of the input is 3"),
+    ("Interpolate", interpolate(mode="linear_onnx", antialias=True), "antialias is True"),
+    ("Interpolate nearest_mode", interpolate(nearest_mode="simple"), "nearest_mode is 'simple'"),
+    ("Interpolate transform", interpolate(coordinate_transformation_mode="tf_half_pixel_for_nn"),
         "coordinate_transformation_mode is 'tf_half_pixel_for_nn'"),
-    Option("Transpose", lambda p: ops(1).transpose(p(2, 3), p(2, dtype=i64)),
+    ("Transpose", lambda p: ops(1).transpose(p(2, 3), p(2, dtype=i64)),
         r"order \(input 1\) is computed by Param"),
-    Option("AdaptiveAvgPool", lambda p: ops(8).adaptive_avg_pool(p(1, 2, 5, 5), const([2, 2])),
-        r"output_shape is \[2, 2\]", True),
-    Option("ScatterElementsUpdate", lambda p: ops(12).scatter_elements_update(p(5), p(2, dtype=i64), p(2), const(0),
+    ("AdaptiveAvgPool", lambda p: ops(8).adaptive_avg_pool(p(1, 2, 5, 5), const([2, 2])),
+        r"output_shape is \[2, 2\]"),
+    ("ScatterElementsUpdate", lambda p: ops(12).scatter_elements_update(p(5), p(2, dtype=i64), p(2), const(0),
         "mean"), "reduction is 'mean'"),
-    Option("MaxPool", lambda p: ops(1).max_pool(p(1, 1, 8), [3], [1], [1], [3], "ceil"), "rounding_type is 'ceil'"),
-    Option("Selu", lambda p: ops(1).selu(p(2), p(1), const(1, f32)), r"alpha \(input 1\) is computed"),
+    ("MaxPool", lambda p: ops(1).max_pool(p(1, 1, 8), [3], [1], [1], [3], "ceil"), "rounding_type is 'ceil'"),
+    ("Selu", lambda p: ops(1).selu(p(2), p(1), const(1, f32)), r"alpha \(input 1\) is computed"),
 )  # fmt: skip
 
 
-@each_row("case", OPTIONS, ids=lambda case: case.name)
-def test_option_that_onnx_does_not_have(case: Option, tmp_path: Path) -> None:
-    maker = Maker(case.name, dynamic=case.dynamic)
-    node = case.make(maker)
-    model = openvino.Model([openvino.opset1.result(node.output(0))], maker.parameters, "one")
-    with pytest.raises(UnsupportedError, match=rf"{case.name.split()[0]} '.*' \(id \d+\): {case.words}"):
+@each_row(("name", "make", "words"), OPTIONS, ids=[row[0] for row in OPTIONS])
+def test_option_that_onnx_does_not_have(name: str, make: Callable[[Maker], Any], words: str, tmp_path: Path) -> None:
+    maker = Maker(name, dynamic=name == "AdaptiveAvgPool")
+    model = openvino.Model([openvino.opset1.result(make(maker).output(0))], maker.parameters, "one")
+    with pytest.raises(UnsupportedError, match=rf"{name.split(maxsplit=1)[0]} '.*' \(id \d+\): {words}"):
         to_onnx(read_model(save(model, tmp_path)))
 
 
