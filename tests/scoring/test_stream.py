@@ -112,7 +112,7 @@ WRONG: Mapping[str, tuple[Graph, dict[str, Any], str]] = {
     "an input without a value": (
         GRAPHS["a choice by a constant"],
         {},
-        "these inputs have no value: 'frame', 'sr'; expected input",
+        "these inputs have no value: 'frame', 'sr'; set the one",
     ),
     "the axes of a frame": (GRAPHS["one axis more"], {}, "the axes of 'frame' .* in a push are unknown; expected axes"),
     "other axes": (GRAPH, {"axes": "NTI"}, "axes is 'NTI'; expected 2 letters"),

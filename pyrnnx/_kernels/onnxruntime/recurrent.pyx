@@ -10,6 +10,8 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
+import os
+
 import numpy as np
 
 from pyrnnx._kernels.arrays cimport MAX_RANK, Axes, Taken
@@ -50,6 +52,7 @@ INPUTS = ("X", "sequence_lens", "initial_h", "initial_c", "W", "R", "B", "P",
 cdef enum:
     FEW_ROWS = 64           # whose lengths lie on the stack
     FEW_BYTES = 1 << 14     # of rows of Y that nobody wants, which lie on the stack
+    MAX_THREADS = 128
 
 cdef:
     dict element_types = {"float32": PYRNNX_ORT_FLOAT, "float64": PYRNNX_ORT_DOUBLE, "float16": PYRNNX_ORT_FLOAT16,
@@ -57,6 +60,8 @@ cdef:
     object make_layer = None
     object explain = None
     object default_threads = None
+    # Threads that share time steps wait for each other, so each needs a processor of its own.
+    int processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def set_python(*, layer_of, explanation, threads) -> None:
@@ -150,7 +155,7 @@ cdef OrtStatus *create_recurrent(const OrtCustomOp *op, const OrtApi *api, const
         if kernel == NULL:
             raise MemoryError("an operator exceeds memory")
         fill_kernel(kernel, layer)
-        kernel.threads = max(1, min(read_number(info, b"threads", default_threads()), 128))
+        kernel.threads = max(1, min(read_number(info, b"threads", default_threads()), processors, MAX_THREADS))
         kernel.keeps_states = read_number(info, b"keeps_states", 0) != 0
         kernel.optional_states = read_number(info, b"optional_states", 0) != 0
         result[0] = kernel
