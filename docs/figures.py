@@ -18,6 +18,7 @@ from tables import Row, read_tables
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import MultipleLocator
 
 PEERS = ("pyrnnx", "ONNX Runtime", "OpenVINO", "PyTorch")
 # Contrast of at least 3:1 with white and with black; the lines have different markers too.
@@ -152,7 +153,7 @@ def speed_plot(recorded: Mapping[str, Sequence[Sequence[Row]]]) -> Any:
         axes.set_yticks(range(len(cells)), [cell.removesuffix(" lbr=0") for cell in cells][::-1])
     axes.axvline(1, color="#0072b2", linewidth=2, label="fastest of ONNX Runtime, OpenVINO, PyTorch")
     axes.set_xlim(0)
-    axes.xaxis.set_major_locator(plt.MultipleLocator(0.5))
+    axes.xaxis.set_major_locator(MultipleLocator(0.5))
     axes.set_xlabel("speed of one layer, geometric mean of 14 shapes each (higher is faster)")
     figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8)
     return figure
