@@ -38,11 +38,14 @@ class Always(random.Random):
 
 
 def test_seeds_are_sound(task: Task, tmp_path: Path) -> None:
-    """Before they are altered, all of them give results in every step."""
+    """Before they are altered, all of them give results in every step; some IRs are not exported, which says why."""
+    steps: set[str] = set()
     for seed in (seed for seeds in task.seeds.values() for seed in seeds):
         passed, finding = check(task.kind, seed, seed, tmp_path, Always())
         assert finding is None, f"{seed.name}: {finding}"
-        assert STEPS[task.kind] - set(passed) == set(), seed.name
+        assert MODEL - set(passed) == set(), seed.name
+        steps |= set(passed)
+    assert STEPS[task.kind] - steps == set()
 
 
 def test_cases_differ(task: Task) -> None:

@@ -11,8 +11,10 @@ from onnx.reference import ReferenceEvaluator
 from random_graphs import OPSETS, drawn_model
 
 from pyrnnx.frontends.onnx import read_model, reference_ops
-from pyrnnx.onnxruntime import InferenceSession, SessionOptions
 from pyrnnx.testing.numbers import assert_close, tolerance_of
+
+pytest.importorskip("onnxruntime")
+from pyrnnx.onnxruntime import InferenceSession, SessionOptions
 
 QUICK, ALL = range(30), range(30, 500)
 # T and N of calls of one model: first with some shapes, then with other ones, then with the first again.
