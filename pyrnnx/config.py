@@ -56,11 +56,15 @@ def _quota() -> float:
         return math.inf
 
 
+def processors() -> set[int]:
+    """Return the logical processors that this process may use."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+
+
 def _physical_cores() -> int:
     """Return the number of physical cores that affinity and control group allow this process, at least 1."""
-    cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
     cores = set()
-    for cpu in cpus:
+    for cpu in processors():
         siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
         try:
             cores.add(siblings.read_text().strip())

@@ -226,4 +226,9 @@ def _dtype(element_type: int) -> np.dtype[Any] | None:
 
 
 runtime.set_dtypes(_dtype)
-recurrent.set_python(layer_of=_layer_of, explanation=_explain, threads=config.get_num_threads)
+recurrent.set_python(
+    layer_of=_layer_of,
+    explanation=_explain,
+    threads=config.get_num_threads,
+    most_threads=len(config.processors()),
+)

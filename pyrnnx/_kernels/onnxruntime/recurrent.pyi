@@ -11,5 +11,9 @@ class Definition:
     constants: dict[str, np.ndarray[Any, Any]]
 
 def set_python(
-    *, layer_of: Callable[[Definition], Any], explanation: Callable[..., None], threads: Callable[[], int]
+    *,
+    layer_of: Callable[[Definition], Any],
+    explanation: Callable[..., None],
+    threads: Callable[[], int],
+    most_threads: int,
 ) -> None: ...

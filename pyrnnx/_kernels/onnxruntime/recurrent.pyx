@@ -10,8 +10,6 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-import os
-
 import numpy as np
 
 from pyrnnx._kernels.arrays cimport MAX_RANK, Axes, Taken
@@ -52,7 +50,6 @@ INPUTS = ("X", "sequence_lens", "initial_h", "initial_c", "W", "R", "B", "P",
 cdef enum:
     FEW_ROWS = 64           # whose lengths lie on the stack
     FEW_BYTES = 1 << 14     # of rows of Y that nobody wants, which lie on the stack
-    MAX_THREADS = 128
 
 cdef:
     dict element_types = {"float32": PYRNNX_ORT_FLOAT, "float64": PYRNNX_ORT_DOUBLE, "float16": PYRNNX_ORT_FLOAT16,
@@ -60,19 +57,19 @@ cdef:
     object make_layer = None
     object explain = None
     object default_threads = None
-    # Threads that share time steps wait for each other, so each needs a processor of its own.
-    int processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    int max_threads = 1
 
 
-def set_python(*, layer_of, explanation, threads) -> None:
+def set_python(*, layer_of, explanation, threads, int most_threads) -> None:
     """Set what the operator asks of Python.
 
     `layer_of`: makes the layer of a node without handle, from a `Definition`. `explanation`: raises what is wrong with
     arguments, given the layer and X, sequence_lens, initial_h, initial_c. `threads`: returns how many threads a call of
-    a node without that attribute may use.
+    a node without that attribute may use. `most_threads`: the most that any call uses; threads that share time steps wait
+    for each other, so each needs a processor of its own.
     """
-    global make_layer, explain, default_threads
-    make_layer, explain, default_threads = layer_of, explanation, threads
+    global make_layer, explain, default_threads, max_threads
+    make_layer, explain, default_threads, max_threads = layer_of, explanation, threads, most_threads
 
 
 cdef struct Kernel:
@@ -155,7 +152,7 @@ cdef OrtStatus *create_recurrent(const OrtCustomOp *op, const OrtApi *api, const
         if kernel == NULL:
             raise MemoryError("an operator exceeds memory")
         fill_kernel(kernel, layer)
-        kernel.threads = max(1, min(read_number(info, b"threads", default_threads()), processors, MAX_THREADS))
+        kernel.threads = max(1, min(read_number(info, b"threads", default_threads()), max_threads))
         kernel.keeps_states = read_number(info, b"keeps_states", 0) != 0
         kernel.optional_states = read_number(info, b"optional_states", 0) != 0
         result[0] = kernel
