@@ -23,25 +23,19 @@ Table = Mapping[str, Mapping[str, Any]]  # operator -> argument -> default; arra
 
 
 def bind(table: Table, operator: str, arrays: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-    """Return the arguments of a call by name, with defaults for all others that the operators of the table have.
-
-    An argument that only other operators have may be passed if it has its default value.
-    """
+    """Return the arguments of a call by name, with defaults for all others that the operators of the table have."""
     known = table[operator]
-    bound = {name: None if default is REQUIRED else default for row in table.values() for name, default in row.items()}
     passed = {**dict(zip(known, arrays, strict=False)), **arguments}
-    for name, value in passed.items():
-        if name not in known and not (name in bound and _is_same(value, bound[name])):
+    for name in passed:
+        if name not in known:
             raise OracleError(f"{operator}: argument {name} is unknown; expected {', '.join(known)}")
-    bound |= passed
     for name, default in known.items():
-        if default is REQUIRED and bound[name] is None:
+        if default is REQUIRED and passed.get(name) is None:
             raise OracleError(f"{operator}: {name} is missing")
-    return SimpleNamespace(**bound)
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    return value is default or bool(np.ndim(value) == 0 and value == default)
+    defaults = {
+        name: None if default is REQUIRED else default for row in table.values() for name, default in row.items()
+    }
+    return SimpleNamespace(**{**defaults, **known, **passed})
 
 
 def floats(operator: str, name: str, value: ArrayLike, shape: Sequence[int]) -> Array:
@@ -57,14 +51,6 @@ def floats(operator: str, name: str, value: ArrayLike, shape: Sequence[int]) -> 
 def optional_floats(operator: str, name: str, value: ArrayLike | None, shape: Sequence[int]) -> Array:
     """Call `floats`, or return zeros for None: "if not specified - assumed to be 0"."""
     return np.zeros(shape) if value is None else floats(operator, name, value, shape)
-
-
-def shape_of(operator: str, name: str, value: ArrayLike, axes: str) -> tuple[int, ...]:
-    """Return the shape of an array, whose axes are named as in "T, N, I"."""
-    shape = np.shape(value)
-    if len(shape) != len(axes.split(",")):
-        raise OracleError(f"{operator}: {name} has shape {shape}; expected [{axes}]")
-    return shape
 
 
 def lengths(operator: str, name: str, value: ArrayLike | None, T: int, N: int) -> Array:

@@ -54,14 +54,14 @@ initial_c were zero [cells.py]
 every row had all time steps, whatever sequence_lens says [arguments.py]
     return array.astype(np.int64) => return np.full(N, T)
     rnn-reverse gru lstm-both
-linear_before_reset were 0 [onnx_operators.py]
+linear_before_reset were 0 [operators.py]
     linear_before_reset=bool(a.linear_before_reset) => linear_before_reset=False
     gru-linear
-the gates of W, R and B were in the order i, f, o, c [onnx_operators.py]
+the gates of W, R and B were in the order i, f, o, c [operators.py]
     "LSTM": "iofc" => "LSTM": "ifoc"
     lstm lstm-P lstm-both
-the gates of P were in the order i, f, o [onnx_operators.py]
-    PEEPHOLES = "iof" => PEEPHOLES = "ifo"
+the gates of P were in the order i, f, o [operators.py]
+    peepholes="iof" => peepholes="ifo"
     lstm-P lstm-coupled
 the peephole of o read C of the step before [cells.py]
     P["o"] * Ct + => P["o"] * Ct_1 +
@@ -116,23 +116,23 @@ Y_h of the reverse direction were Y where a row ends in time [cells.py]
     return Y, last, values =>
     return Y, {**last, "H": np.stack([Y[lens - 1, d, range(N)] for d in range(D)])}, values
     rnn-reverse gru-both lstm-both
-initial_h had the axes [batch_size, num_directions, hidden_size] [onnx_operators.py]
+initial_h had the axes [batch_size, num_directions, hidden_size] [operators.py]
     X, lens, initial, steps => X, lens, {"H": initial["H"].reshape(N, D, H).swapaxes(0, 1)}, steps
     gru-both
-initial_h and initial_c had the axes [batch_size, num_directions, hidden_size] [onnx_operators.py]
+initial_h and initial_c had the axes [batch_size, num_directions, hidden_size] [operators.py]
     X, lens, initial, steps =>
     X, lens, {name: state.reshape(N, D, H).swapaxes(0, 1) for name, state in initial.items()}, steps
     lstm-both
 both directions began with the initial states of the first [cells.py]
     initial[d].copy() => initial[0].copy()
     gru-both lstm-both
-B had Wb and Rb of each gate next to each other [onnx_operators.py]
-    B, (D, 2 * G * H)), 2, axis=1) =>
-    B, (D, 2 * G * H)).reshape(D, G, 2, H).swapaxes(1, 2).reshape(D, -1), 2, axis=1)
+B had Wb and Rb of each gate next to each other [operators.py]
+    Wb, Rb = np.split(B, 2) =>
+    Wb, Rb = B.reshape(len(order), 2, -1).swapaxes(0, 1).reshape(2, -1)
     gru-linear gru-both lstm
-B had all gates of a unit next to each other [onnx_operators.py]
-    Wb=split(Wb[d], order),\n            Rb=split(Rb[d], order), =>
-    Wb=dict(zip(order, Wb[d].reshape(H, G).T)),\n            Rb=dict(zip(order, Rb[d].reshape(H, G).T)),
+B had all gates of a unit next to each other [operators.py]
+    return split(Wb, order), split(Rb, order) =>
+    return [dict(zip(order, b.reshape(-1, len(order)).T)) for b in (Wb, Rb)]
     gru gru-linear lstm lstm-both
 activation_alpha were not given [activations.py]
     "activation_alpha": list(alphas or ()) => "activation_alpha": []
@@ -152,13 +152,13 @@ ThresholdedRelu were 0 at its alpha, too [activations.py]
 activation g were Tanh [cells.py]
     ct = g(c_in) => ct = np.tanh(c_in)
     lstm-alpha
-input_forget were 0 [onnx_operators.py]
-    coupled_gate=a.coupled_gate if a.input_forget else "" => coupled_gate=""
+input_forget were 0 [operators.py]
+    coupled_gate="" if not a.input_forget => coupled_gate="" if True
     lstm-coupled
-input_forget meant i = 1 - f [onnx_operators.py]
-    coupled_gate=a.coupled_gate if a.input_forget else "" => coupled_gate="i" if a.input_forget else ""
+input_forget meant i = 1 - f [operators.py]
+    else a.coupled_gate if is_onnx else "i" => else "i"
     lstm-coupled
-R were transposed, gate by gate [onnx_operators.py]
+R were transposed, gate by gate [operators.py]
     R=split(R[d], order) => R={gate: block.T for gate, block in split(R[d], order).items()}
     rnn gru lstm
 z and 1 - z were exchanged [cells.py]

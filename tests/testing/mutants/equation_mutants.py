@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from mutant import ONNX, OPENVINO, Mutant, table
+from mutant import OPERATORS, Mutant, table
 
-ONNX_ORDERS = {"GRU": "zrh", "LSTM": "iofc"}
-
-OPENVINO_ORDERS = {"GRU": "zrh", "LSTM": "fico"}
+# By the cases that kill an exchange of two gates.
+ORDERS = {
+    ("GRU-defaults", "GRU-only-B", "GRUSequence-5-defaults", "GRUCell-3-defaults"): ("GRU", "zrh"),
+    ("LSTM-defaults", "LSTM-only-B"): ("LSTM", "iofc"),
+    ("LSTMSequence-5-defaults", "LSTMCell-4-defaults"): ("LSTM", "fico"),
+}
 
 
 def exchanged(order: str, a: str, b: str) -> str:
@@ -18,28 +21,17 @@ def exchanged(order: str, a: str, b: str) -> str:
 GATES = (
     *(
         Mutant(
-            f"{cell} of ONNX: gates {a} and {b} are exchanged",
-            ONNX,
+            f"{cell} of gates {order}: gates {a} and {b} are exchanged",
+            OPERATORS,
             f'"{cell}": "{order}"',
             f'"{cell}": "{exchanged(order, a, b)}"',
-            (f"{cell}-defaults", f"{cell}-only-B"),
+            killed_by,
         )
-        for cell, order in ONNX_ORDERS.items()
-        for a, b in combinations(order, 2)
-    ),
-    *(
-        Mutant(
-            f"{cell} of OpenVINO: gates {a} and {b} are exchanged",
-            OPENVINO,
-            f'"{cell}": "{order}"',
-            f'"{cell}": "{exchanged(order, a, b)}"',
-            (f"{cell}Sequence-5-defaults", f"{cell}Cell-{3 if cell == 'GRU' else 4}-defaults"),
-        )
-        for cell, order in OPENVINO_ORDERS.items()
+        for killed_by, (cell, order) in ORDERS.items()
         for a, b in combinations(order, 2)
     ),
     *table(r"""
-OpenVINO's gates in ONNX's order [openvino_operators.py]
+OpenVINO's gates in ONNX's order [operators.py]
     "LSTM": "fico" => "LSTM": "iofc"
     LSTMSequence-5-defaults LSTMSequence-1-defaults LSTMCell-4-defaults LSTMCell-1-defaults
 GRU: z weighs the new value, not the state [cells.py]
@@ -56,12 +48,10 @@ RNN: R is not transposed, as the texts of opsets 1 to 6 write it [cells.py]
 )
 
 RESET = table(r"""
-GRU of ONNX: linear_before_reset is ignored [onnx_operators.py]
+linear_before_reset is ignored but for the form of B [operators.py]
     linear_before_reset=bool(a.linear_before_reset) => linear_before_reset=False
-    GRU-linear_before_reset=1-bias GRU-opset3-linear_before_reset
-GRU of OpenVINO: linear_before_reset is ignored but for the form of B [openvino_operators.py]
-    linear_before_reset=bool(a.linear_before_reset) => linear_before_reset=False
-    GRUSequence-5-linear_before_reset GRUCell-3-linear_before_reset
+    GRU-linear_before_reset=1-bias GRU-opset3-linear_before_reset GRUSequence-5-linear_before_reset,
+    GRUCell-3-linear_before_reset
 linear_before_reset: Rb_h is not behind the reset gate [cells.py]
     rt * (Ht_1 @ R["h"].T + Rb["h"]) + Wb["h"] => rt * (Ht_1 @ R["h"].T) + Rb["h"] + Wb["h"]
     GRU-linear_before_reset=1-bias GRUSequence-5-linear_before_reset
@@ -71,7 +61,7 @@ linear_before_reset: Wb_h is behind the reset gate [cells.py]
 without linear_before_reset Rb_h is behind the reset gate [cells.py]
     (rt * Ht_1) @ R["h"].T + Rb["h"] => (rt * Ht_1) @ R["h"].T + rt * Rb["h"]
     GRU-only-B GRU-linear_before_reset=0-bias
-OpenVINO with linear_before_reset: the last two blocks of B are exchanged [openvino_operators.py]
+OpenVINO with linear_before_reset: the last two blocks of B are exchanged [operators.py]
     split(B, order + "H") => split(B, order[:-1] + "H" + order[-1])
     GRUSequence-5-linear_before_reset GRUCell-3-linear_before_reset
 """)
@@ -100,7 +90,7 @@ LSTM: clip also on what goes into h [cells.py]
 LSTM: clip also on C [cells.py]
     Ct = ft * Ct_1 + it * ct => Ct = p.clipped(ft * Ct_1 + it * ct)
     LSTM-input_forget=0-clip LSTMCell-4-clip
-OpenVINO: clip 0 bounds by 0 [openvino_operators.py]
-    clip=a.clip or np.inf => clip=np.inf if a.clip is None else a.clip
+OpenVINO: clip 0 bounds by 0 [operators.py]
+    return clip or np.inf => return np.inf if clip is None else clip
     RNNSequence-5-clip=0 GRUCell-3-clip=0 LSTMSequence-1-clip=0
 """)

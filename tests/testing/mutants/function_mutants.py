@@ -51,7 +51,7 @@ OpenVINO: names are known in small letters only [activations.py]
     names = canonical_names(operation, [one for one in names or default if one.islower() or not names])
     RNNSequence-5-names-in-any-case GRUCell-3-names-in-any-case LSTMSequence-1-names-in-any-case,
     LSTMCell-4-names-in-any-case
-OpenVINO: directions are known in small letters only [openvino_operators.py]
+OpenVINO: directions are known in small letters only [operators.py]
     str(a.direction).lower() => a.direction
     RNNSequence-5-names-in-any-case GRUSequence-5-names-in-any-case LSTMSequence-5-names-in-any-case
 ThresholdedRelu is 0 at alpha [activations.py]

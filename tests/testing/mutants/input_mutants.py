@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from mutant import ONNX, OPENVINO, Mutant, table
+from mutant import OPERATORS, Mutant, table
 
 INPUTS = (
     *(
-        Mutant(f"ONNX: P in the order {order}", ONNX, 'PEEPHOLES = "iof"', f'PEEPHOLES = "{order}"', ("LSTM-only-P",))
+        Mutant(f"ONNX: P in the order {order}", OPERATORS, 'peepholes="iof"', f'peepholes="{order}"', ("LSTM-only-P",))
         for order in ("ifo", "oif", "foi")
     ),
     *(
         Mutant(
             f"OpenVINO: P in the order {order}",
-            OPENVINO,
-            'PEEPHOLES = "fio"',
-            f'PEEPHOLES = "{order}"',
+            OPERATORS,
+            'peepholes="fio"',
+            f'peepholes="{order}"',
             ("LSTMSequence-1-P-forward", "LSTMSequence-1-P-reverse", "LSTMCell-1-P"),
         )
         for order in ("iof", "ifo", "foi")
     ),
     *table(r"""
-ONNX: B of W is ignored [onnx_operators.py]
-    Wb=split(Wb[d], order) => Wb=split(0 * Wb[d], order)
+ONNX: B of W is ignored [operators.py]
+    return split(Wb, order) => return split(0 * Wb, order)
     RNN-only-B GRU-only-B
-ONNX: B of R is ignored [onnx_operators.py]
-    Rb=split(Rb[d], order) => Rb=split(0 * Rb[d], order)
+ONNX: B of R is ignored [operators.py]
+    split(Rb, order) => split(0 * Rb, order)
     RNN-only-B LSTM-only-B
-OpenVINO: B is ignored [openvino_operators.py]
-    **split_bias(B[k], => **split_bias(0 * B[k],
+B is ignored [operators.py]
+    _biases(B[d], => _biases(0 * B[d],
     RNNSequence-5-input-B GRUSequence-5-input-B LSTMSequence-1-input-B GRUCell-3-input-B LSTMCell-1-input-B
 the initial state h is ignored [cells.py]
     initial[d].copy() => initial[d] * (name != "H")
@@ -35,35 +35,30 @@ the initial state h is ignored [cells.py]
 the initial state c is ignored [cells.py]
     initial[d].copy() => initial[d] * (name != "C")
     LSTM-only-initial_c LSTMSequence-5-input-C LSTMSequence-1-input-C LSTMCell-4-input-C LSTMCell-1-input-C
-ONNX: P is ignored [onnx_operators.py]
+P is ignored [operators.py]
     P=split(P[d], => P=split(0 * P[d],
-    LSTM-only-P
-OpenVINO: P is ignored [openvino_operators.py]
-    P=split(P[k], => P=split(0 * P[k],
-    LSTMSequence-1-P-forward LSTMCell-1-P
+    LSTM-only-P LSTMSequence-1-P-forward LSTMCell-1-P
 P of o looks at C before the step [cells.py]
     P["o"] * Ct + => P["o"] * Ct_1 +
     LSTM-only-P LSTMCell-1-P
 P of f looks at nothing [cells.py]
     P["f"] * Ct_1 + => 0 +
     LSTM-only-P LSTMSequence-1-P-bidirectional
-ONNX: input_forget is ignored [onnx_operators.py]
-    coupled_gate=a.coupled_gate if a.input_forget else "" => coupled_gate=""
-    LSTM-input_forget=1-bias LSTM-opset1-input_forget LSTM-opset7-input_forget
-ONNX: input_forget computes i, not f [onnx_operators.py]
-    coupled_gate=a.coupled_gate if a.input_forget else "" => coupled_gate="i" if a.input_forget else ""
+input_forget is ignored [operators.py]
+    coupled_gate="" if not a.input_forget => coupled_gate="" if True
+    LSTM-input_forget=1-bias LSTM-opset1-input_forget LSTM-opset7-input_forget LSTMSequence-1-input_forget-forward,
+    LSTMCell-1-input_forget
+ONNX: input_forget computes i, not f [operators.py]
+    else a.coupled_gate if is_onnx else "i" => else "i"
     LSTM-input_forget=1-bias
-OpenVINO: input_forget is ignored [openvino_operators.py]
-    coupled_gate="i" if a.input_forget => coupled_gate="" if a.input_forget
-    LSTMSequence-1-input_forget-forward LSTMCell-1-input_forget
-OpenVINO: input_forget computes f, not i [openvino_operators.py]
-    coupled_gate="i" if a.input_forget => coupled_gate="f" if a.input_forget
+OpenVINO: input_forget computes f, not i [operators.py]
+    else a.coupled_gate if is_onnx else "i" => else "f"
     LSTMSequence-1-input_forget-reverse LSTMSequence-1-input_forget-P-clip-reverse LSTMCell-1-input_forget,
     LSTMCell-1-input_forget-relu
 without hidden_size there is no answer [arguments.py]
     if declared is not None and declared != H: => if declared != H:
     RNN-hidden_size-left-out GRU-hidden_size-left-out LSTM-hidden_size-left-out GRU-opset1-defaults
-output_sequence is not known [onnx_operators.py]
+output_sequence is not known [operators.py]
     getattr(a, name), (0, 1)) => getattr(a, name), (0,) if name == "output_sequence" else (0, 1))
     RNN-opset1-output_sequence=1 LSTM-opset6-output_sequence=1 GRU-opset3-all-attributes
 """),

@@ -13,8 +13,7 @@ from types import ModuleType
 from pyrnnx import reference
 
 # The files of the oracle.
-CELLS, ACTIVATIONS, ARGUMENTS = "cells.py", "activations.py", "arguments.py"
-ONNX, OPENVINO = "onnx_operators.py", "openvino_operators.py"
+CELLS, ACTIVATIONS, ARGUMENTS, OPERATORS = "cells.py", "activations.py", "arguments.py", "operators.py"
 
 
 @dataclass(frozen=True)

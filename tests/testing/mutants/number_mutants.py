@@ -9,12 +9,9 @@ STEP = "computed = step(direction, X[t, rows], "
 VALID_ROWS = "rows = np.flatnonzero(lens > k)"
 
 SIZES = table(r"""
-axes of length 1 are dropped from the results of ONNX [onnx_operators.py]
+axes of length 1 are dropped from the results [operators.py]
     return (*results, values) if a.steps else tuple(results) => return tuple(np.squeeze(one) for one in results)
-    RNN-T1 GRU-N=1 LSTM-H=1 LSTM-all-1
-axes of length 1 are dropped from the results of OpenVINO [openvino_operators.py]
-    return (*results, values) if a.steps else tuple(results) => return tuple(np.squeeze(one) for one in results)
-    RNNSequence-5-T=1 GRUCell-3-N=1 LSTMSequence-1-H=1
+    RNN-T1 GRU-N=1 LSTM-H=1 LSTM-all-1 RNNSequence-5-T=1 GRUCell-3-N=1 LSTMSequence-1-H=1
 a single input is given to no gate [cells.py]
     computed = step(direction, X[t, rows], =>
     computed = step(direction, X[t, rows] * (X.shape[2] > 1),

@@ -30,43 +30,36 @@ reverse gives Y in the order in which it is run [cells.py]
 the valid rows are the first ones, as if sorted by falling length [cells.py]
     rows = np.flatnonzero(lens > k) => rows = np.arange((lens > k).sum())
     RNN-ragged GRUSequence-5-sequence_lengths
-ONNX: reverse is forward [onnx_operators.py]
+reverse is forward [operators.py]
     reverse=reverse[d] => reverse=False
-    RNN-only-reverse GRU-only-bidirectional LSTM-only-reverse
-OpenVINO: reverse is forward [openvino_operators.py]
-    reverse=reverse[k] => reverse=False
-    RNNSequence-5-reverse GRUSequence-5-bidirectional LSTMSequence-1-reverse
+    RNN-only-reverse GRU-only-bidirectional LSTM-only-reverse RNNSequence-5-reverse GRUSequence-5-bidirectional,
+    LSTMSequence-1-reverse
 a reverse direction of bidirectional is forward [arguments.py]
     "bidirectional": (False, True) => "bidirectional": (False, False)
     RNN-only-bidirectional LSTMSequence-5-bidirectional
 the second direction starts from the state of the first [cells.py]
     initial[d].copy() => initial[0].copy()
     RNN-bidirectional-layout0 RNNSequence-5-bidirectional
-ONNX: the second direction has R of the first [onnx_operators.py]
+the second direction has R of the first [operators.py]
     R=split(R[d], order) => R=split(R[0], order)
     RNN-only-bidirectional LSTM-only-bidirectional
 steps after the hundredth are left out [cells.py]
     range(int(lens.max(initial=0))) => range(min(int(lens.max(initial=0)), 100))
     RNN-long LSTMSequence-5-long
-OpenVINO: X as if time came first [openvino_operators.py]
-    X.swapaxes(0, 1), lens => X.reshape(T, N, I), lens
+OpenVINO: X as if time came first [operators.py]
+    X="NTI",\n    Y="NDTH" => X="TNI",\n    Y="NDTH"
     RNNSequence-5-defaults LSTMSequence-1-defaults
-OpenVINO: Y is [N, T, D, H] [openvino_operators.py]
-    Y.transpose(2, 1, 0, 3) => Y.transpose(2, 0, 1, 3)
+OpenVINO: Y is [N, T, D, H] [operators.py]
+    "NDTH" => "NTDH"
     RNNSequence-5-bidirectional GRUSequence-5-defaults
-OpenVINO: initial states are [D, N, H] [openvino_operators.py]
-    .reshape(N, D, size).swapaxes(0, 1) => .reshape(D, N, size)
-    RNNSequence-5-bidirectional LSTMSequence-1-bidirectional
-OpenVINO: last states are [D, N, H] [openvino_operators.py]
-    state.swapaxes(0, 1).reshape(N, *d, size) => state.reshape(N, *d, size)
-    GRUSequence-5-bidirectional
-layout 1 is ignored in the initial states [onnx_operators.py]
-    X.swapaxes(0, 1), {name: state.swapaxes(0, 1) => X.swapaxes(0, 1), {name: state.reshape(D, N, H)
-    RNN-bidirectional-layout1 LSTM-input_forget=0-bidirectional-layout1
-layout 1 is ignored in the last states [onnx_operators.py]
-    *(state.swapaxes(0, 1) for state in last.values())] => *last.values()]
-    RNN-only-layout GRU-linear_before_reset=0-bidirectional-layout1
-layout 1 is ignored in Y [onnx_operators.py]
-    [Y.transpose(2, 0, 1, 3), * => [Y, *
+initial states are [D, N, H] [operators.py]
+    canonical(name, form.state, "DNH") => canonical(name, form.state, form.state).reshape(D, N, H)
+    RNNSequence-5-bidirectional LSTMSequence-1-bidirectional RNN-bidirectional-layout1,
+    LSTM-input_forget=0-bidirectional-layout1
+last states are [D, N, H] [operators.py]
+    _arranged(state, "DNH", form.state) => state if not is_cell else state[0]
+    GRUSequence-5-bidirectional RNN-only-layout GRU-linear_before_reset=0-bidirectional-layout1
+layout 1 is ignored in Y [operators.py]
+    Y="NTDH" => Y="TDNH"
     RNN-only-layout GRU-only-layout LSTM-only-layout
 """)
