@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,38 +71,6 @@ def noise(seconds: float, seed: int = 0) -> Array:
     spectrum = np.fft.rfft(np.random.default_rng(seed).normal(size=size))
     fan = np.fft.irfft(spectrum / np.sqrt(1 + np.fft.rfftfreq(size, 1 / RATE) / 300), size)
     return np.asarray(fan / np.abs(fan).max(), np.float32)
-
-
-def speech_segments(
-    probabilities: Iterable[float], length: int, window: int = 512, threshold: float = 0.5
-) -> list[tuple[int, int]]:
-    """Return where speech begins and ends, in samples, as Silero's `get_speech_timestamps` does with its defaults.
-
-    Speech begins with the first window of at least `threshold`, and ends where the probability falls below
-    threshold - 0.15 and does not reach `threshold` again for 0.1 s. Speech of up to 0.25 s is left out. The others are
-    extended by 0.03 s on both sides, or by half of the pause between two of them if that is shorter.
-    """
-    shortest, pause, margin = RATE // 4, RATE // 10, 3 * RATE // 100
-    found: list[list[int]] = []
-    begin, end = -1, -1  # of the current speech, and of the pause that may end it; -1 for none
-    for number, probability in enumerate(probabilities):
-        sample = number * window
-        if probability >= threshold:
-            begin, end = sample if begin < 0 else begin, -1
-        elif begin >= 0 and probability < max(threshold - 0.15, 0.01):
-            end = sample if end < 0 else end
-            if sample - end >= pause:
-                found += [[begin, end]] if end - begin > shortest else []
-                begin, end = -1, -1
-    if begin >= 0 and length - begin > shortest:
-        found.append([begin, length])
-    for before, after in pairwise(found):
-        between = after[0] - before[1]
-        extra = between // 2 if between < 2 * margin else margin
-        before[1], after[0] = before[1] + extra, after[0] - extra
-    if found:
-        found[0][0], found[-1][1] = max(0, found[0][0] - margin), min(length, found[-1][1] + margin)
-    return [(first, last) for first, last in found]
 
 
 def timed(push: Callable[[Any], Any], frames: Iterable[Any]) -> tuple[list[Any], float]:

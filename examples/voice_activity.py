@@ -23,12 +23,12 @@ from shared import (
     save,
     silence,
     speak,
-    speech_segments,
     timed,
     wheel_file,
 )
 
 import pyrnnx
+from pyrnnx.scoring.segments import speech_segments
 
 WINDOW, CONTEXT = 512, 64  # new samples of a push (32 ms), and earlier samples that the model reads again
 THRESHOLD = 0.5

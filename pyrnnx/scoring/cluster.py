@@ -36,9 +36,9 @@ def import_distributed() -> Any:
 
 
 def check_main() -> None:
-    """Raise an `ArgumentError` in a worker that imports the main script of its parent."""
+    """End a worker that imports the main script of its parent without a word: the parent raises an error."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise ArgumentError(f"score: a worker reached this call while it imported the main script; {MAIN}")
+        raise SystemExit(1)
 
 
 def check_scheduler(scheduler: Any) -> None:

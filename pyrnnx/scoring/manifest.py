@@ -1,6 +1,7 @@
 """The sink folder: manifest, parts, and a record with a checksum for each finished part.
 
 manifest.json     description of the run: written first, and again with the list of parts when all are finished
+segments.csv      segments of all recordings, if they are asked for
 parts/00000.npz   results of the items of a part
 done/00000.json   record of a finished part: its run, its checksum, and the skipped items
 tmp/              unfinished files; those of parts and records in a folder named after the run
@@ -28,6 +29,7 @@ from pyrnnx._internal.files import open_checked
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, reason_of, shown
 from pyrnnx.scoring import durable
 from pyrnnx.scoring.parts import Part
+from pyrnnx.scoring.segments import HEADER
 from pyrnnx.scoring.sinks import SINKS, ZARR_GROUP
 
 FORMAT = 1
@@ -48,6 +50,10 @@ class Folder:
     @property
     def manifest(self) -> Path:
         return Path(self.path, "manifest.json")
+
+    @property
+    def segments(self) -> Path:
+        return Path(self.path, "segments.csv")
 
     @property
     def parts(self) -> Path:
@@ -138,6 +144,7 @@ class Folder:
                     writing.remove(path)
         if overwrite and self.manifest.exists():
             (self.parts / ZARR_GROUP).unlink(missing_ok=True)
+            self.segments.unlink(missing_ok=True)
         self.tmp.mkdir(parents=True, exist_ok=True)
         self.write({**header, "complete": False})
         for path in _entries(self.tmp):  # after the new manifest: a worker that has found the old one cannot rename now
@@ -166,7 +173,11 @@ class Folder:
                     f"score: {shown(os.fspath(path))} has {size} bytes; expected {record['bytes']}, as written; the "
                     "same call computes what is missing"
                 )
-        self.write({**header, "complete": True, "results": records})
+        if header["options"]["segments"] is not None:
+            lines = "".join(record["segments"] for record in records)
+            durable.write_text(self.segments, self.tmp, HEADER + lines)
+        results = [{key: value for key, value in record.items() if key != "segments"} for record in records]
+        self.write({**header, "complete": True, "results": results})
 
     def write(self, manifest: Mapping[str, Any]) -> None:
         durable.write_text(self.manifest, self.tmp, f"{json.dumps(manifest, indent=1)}\n")

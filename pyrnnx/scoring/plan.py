@@ -18,6 +18,7 @@ from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import FORMAT, Folder, identity
 from pyrnnx.scoring.parts import SHARES, Part, boundaries
 from pyrnnx.scoring.parts import part as build_part
+from pyrnnx.scoring.segments import segments_of
 from pyrnnx.scoring.sinks import Sink, check_outputs
 from pyrnnx.scoring.sources.base import Bad, Items
 from pyrnnx.scoring.subjects.digest import digest
@@ -91,7 +92,13 @@ class Run:
 
 
 def planned(
-    conversion: Conversion, folder: Folder, sink: Sink, memory: int, batch: int | None, skip_errors: bool
+    conversion: Conversion,
+    folder: Folder,
+    sink: Sink,
+    memory: int,
+    batch: int | None,
+    skip_errors: bool,
+    threshold: float | None,
 ) -> Run:
     """List the source, try the model, and divide the items into parts."""
     subject = conversion.subject
@@ -103,10 +110,13 @@ def planned(
     lengths = [length for length in items.lengths.tolist() if 0 < length * step <= memory // SHARES] or [len(sample)]
     scorer = scorer_of(subject, rows, sample, {int(np.median(lengths)), min(lengths)})
     check_outputs(sink, subject.label, scorer.outputs)
+    segments = None
+    if threshold is not None:
+        segments = segments_of(threshold, conversion.source, conversion.frames, subject.label, scorer.outputs)
     items, sizes = _fitting(items, sizes, scorer, step, memory)
     starts = boundaries(sizes, memory, rows if subject.pushes else 1)
     invariant = config.get_batch_invariant()
-    job = Job(uuid.uuid4().hex, "", scorer, conversion, folder, sink.kind, memory, skip_errors, invariant)
+    job = Job(uuid.uuid4().hex, "", scorer, conversion, folder, sink.kind, memory, skip_errors, invariant, segments)
     header = _header(job, items, len(starts) - 1)
     run = Run(replace(job, identity=identity(header)), items, starts, header)
     run.check_first_batch(step)
@@ -219,6 +229,7 @@ def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:
             "memory": job.memory,
             "batch": scorer.rows,
             "batch_invariant": job.batch_invariant,
+            "segments": job.segments and job.segments.threshold,
         },
         "parts": parts,
     }

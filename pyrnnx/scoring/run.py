@@ -20,6 +20,7 @@ from pyrnnx.scoring.conversion import Conversion, frames_of
 from pyrnnx.scoring.manifest import Folder
 from pyrnnx.scoring.plan import Run, planned
 from pyrnnx.scoring.report import Progress, ScoreReport, progress_of
+from pyrnnx.scoring.segments import checked_threshold
 from pyrnnx.scoring.sinks import choose_sink
 from pyrnnx.scoring.sources import open_source
 from pyrnnx.scoring.sources.base import Source
@@ -60,6 +61,7 @@ def score(
     scheduler: str | Client | None = None,
     memory: int | str = "256MiB",
     batch: int | None = None,
+    segments: float | None = None,
     skip_errors: bool = False,
     overwrite: bool = False,
     progress: bool | Callable[[int, int], None] | None = None,
@@ -137,6 +139,11 @@ def score(
         Maximum number of items that share a call, one in each row, if the rows of the model are independent. The first
         batch is also run item by item, and another result is an error. Default: 1 for a model; 32 for a layer or a
         stack, whose rows are independent and which ignore padding.
+    segments : float, optional
+        Threshold of an output of one number a frame, such as the probability of speech, from 0 to 1: the sink also
+        gets segments.csv, where each recording rises above it: name, start and end in seconds. A segment ends where
+        the output is below the threshold by 0.15 and stays below the threshold for 0.1 s, and lasts over 0.25 s; it is
+        extended by 0.03 s on both sides. Default: none.
     skip_errors : bool
         Skip items that cannot be read or scored; the same call tries them again. Default: the first one is an error.
     overwrite : bool
@@ -173,6 +180,7 @@ def score(
     size = scalars.byte_count("score", "memory", memory, 1)
     rows = None if batch is None else scalars.integer("score", "batch", batch, 1)
     frames = frames_of(frame, context, tail)
+    threshold = checked_threshold(segments)
     opened = open_source(source, source_format, column, channels=channels, rate=rate)
     subject = subject_of(
         model,
@@ -187,7 +195,9 @@ def score(
     path = _sink_path(sink, opened)
     kind = choose_sink(path, sink_format)
     folder = Folder(path, kind.suffix)
-    run = planned(Conversion(opened, subject, frames, bool(cast)), folder, kind, size, rows, bool(skip_errors))
+    run = planned(
+        Conversion(opened, subject, frames, bool(cast)), folder, kind, size, rows, bool(skip_errors), threshold
+    )
     try:
         folder.check(run.header, overwrite=overwrite)
         Path(path).mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from pyrnnx.scoring import durable
 from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import Folder, part_identity
 from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
+from pyrnnx.scoring.segments import Segments
 from pyrnnx.scoring.sinks import SINKS, arrays_of
 from pyrnnx.scoring.sources.base import Bad, Source
 from pyrnnx.scoring.subjects.outputs import Scorer
@@ -37,6 +38,7 @@ class Job:
     memory: int
     skip_errors: bool
     batch_invariant: bool
+    segments: Segments | None
 
     def batches(self, lengths: Sequence[int], step: int) -> Iterator[list[int]]:
         """Yield the batches of items of these lengths, with steps of `step` bytes, as indices."""
@@ -61,7 +63,7 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
         if record["skipped"].keys() <= bad:  # items skipped for other reasons may be readable now
             return record, True
     started = time.perf_counter()
-    items = _read(job, part)
+    items, counts = _read(job, part)
     read = time.perf_counter()
     with _COMPUTES:
         waited = time.perf_counter()
@@ -72,7 +74,7 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
         record = job.folder.finished(part, job.identity)
         if record is not None and record["run"] == job.run:  # this process was cut off or stopped meanwhile
             return record, False
-        record = _written(job, part, results)
+        record = _written(job, part, results, counts)
         times = {"read": read - started, "compute": computed - waited, "write": time.perf_counter() - computed}
         job.folder.finish({**record, "seconds": times, "engine": config.ISA})
     except OSError as error:
@@ -84,10 +86,13 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
     return record, False
 
 
-def _written(job: Job, part: Part, results: Sequence[Results | Bad]) -> dict[str, Any]:
+def _written(job: Job, part: Part, results: Sequence[Results | Bad], counts: Sequence[int]) -> dict[str, Any]:
     """Write the results, and return the record of the part."""
     good = {i: result for i, result in enumerate(results) if not isinstance(result, Bad)}
     names, indices = [part.names[i] for i in good], [part.first + i for i in good]
+    rule, lines = job.segments, ""
+    if rule is not None:
+        lines = "".join(rule.lines(part.names[i], result[rule.output], counts[i]) for i, result in good.items())
     arrays = arrays_of(names, indices, list(good.values()), job.scorer.outputs)
     write = SINKS[job.sink].write
     return {
@@ -99,20 +104,24 @@ def _written(job: Job, part: Part, results: Sequence[Results | Bad]) -> dict[str
         "skipped": {part.names[i]: result.reason for i, result in enumerate(results) if isinstance(result, Bad)},
         "sha256": job.folder.write_part(part.number, job.run, lambda temporary: write(temporary, arrays)),
         "bytes": durable.size(job.folder.part(part.number)),
+        "segments": lines,
     }
 
 
-def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
-    """Read and check the items of a part."""
+def _read(job: Job, part: Part) -> tuple[list[AnyArray | Bad], list[int]]:
+    """Return the checked items of a part, and the lengths that they had before they were cut into frames."""
     items: list[AnyArray | Bad] = []
+    counts = []
     values = _values(job.conversion.source, [place for i, place in enumerate(part.places) if i not in part.bad])
     for i, length in enumerate(part.lengths):
-        item = Bad(part.bad[i]) if i in part.bad else job.conversion.item(next(values))
+        value = Bad(part.bad[i]) if i in part.bad else next(values)
+        counts.append(0 if isinstance(value, Bad) or not value.ndim else len(value))
+        item = job.conversion.item(value)
         if not isinstance(item, Bad) and len(item) != length:
             item = Bad(f"it has {len(item)} time steps; expected {length}, as when it was listed")
         _check(job, part, i, item)
         items.append(item)
-    return items
+    return items, counts
 
 
 def _values(source: Source, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:

@@ -72,6 +72,7 @@ OPTIONS = {
     "--outputs": ("Y_h", "outputs", ["Y_h"]),
     "--channels": ("0", "channels", "0"),
     "--rate": ("8000", "rate", 8000),
+    "--segments": ("0.5", "segments", 0.5),
     "--stream": ("", "stream", True),
 }
 
@@ -85,10 +86,17 @@ def test_options_are_arguments_of_score(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("pyrnnx.score", score)
     words = [word for option, (value, *_) in OPTIONS.items() for word in (option, value) if word]
-    assert pyrnnx("score", str(MODEL), "in", "out", *words, "--input", "initial_h=2").returncode == 2
+    assert pyrnnx("score", str(MODEL), str(MODEL), "out", *words, "--input", "initial_h=2").returncode == 2
     inputs = given.pop("inputs")
     np.testing.assert_array_equal(inputs["initial_h"], np.full((2, 2, 8), 2, np.float32))
     assert given == {name: value for _, name, value in OPTIONS.values()}
+
+
+def test_a_source_that_is_missing(tmp_path: Path) -> None:
+    """It is the first error, before those of inputs."""
+    done = pyrnnx("score", str(MODEL), str(tmp_path / "gone"), str(tmp_path / "out"), "--input", "no=1")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "gone' does not exist; expected a file, a folder or a URL" in done.stderr
 
 
 def test_batches(files: Path) -> None:
@@ -123,6 +131,6 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt("3 of 9 parts are finished; the same call scores the others")
 
     monkeypatch.setattr("pyrnnx.score", score)
-    done = pyrnnx("score", str(MODEL), "in", "out")
+    done = pyrnnx("score", str(MODEL), str(MODEL), "out")
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "pyrnnx: interrupted: 3 of 9 parts are finished; the same call scores the others\n"

@@ -210,6 +210,7 @@ def test_a_main_script_without_its_guard(source: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert 'expected the call below if __name__ == "__main__":' in done.stderr.splitlines()[-1]
     assert "ArgumentError" in done.stderr.splitlines()[-1]
+    assert done.stderr.count("Traceback") == 1  # workers end without a word
 
 
 @pytest.mark.e2e

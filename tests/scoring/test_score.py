@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layers import random_layer
 from rows import each_row
 from scoring_data import (
     PART,
@@ -27,8 +28,9 @@ from scoring_data import (
 )
 
 import pyrnnx
-from pyrnnx import PyrnnxError
+from pyrnnx import PyrnnxError, RecurrentOp
 from pyrnnx.operator.conventions import OPENVINO_SEQUENCE
+from pyrnnx.scoring.segments import speech_segments
 
 ITEMS = sequences()
 NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
@@ -143,6 +145,23 @@ def test_no_room_for_a_part(source: Path, tmp_path: Path) -> None:
     assert_equal(of_npz(tmp_path / "out"), expected(lstm(), NAMED))
 
 
+def test_segments(tmp_path: Path) -> None:
+    """Of an output of one number a frame, from all parts, also after the run is repeated."""
+    layer, lines = random_layer(RecurrentOp("GRU", hidden_size=1), 40), ["name,start,end"]
+    for name, size in (("a,b.wav", 90_010), ("c.wav", 100), ("d.wav", 40_000)):
+        samples = np.cumsum(np.random.default_rng(size).integers(-800, 801, size)) % 2**16 - 2**15
+        write_wav(tmp_path / "in" / name, samples)
+        frames = np.pad(samples / 2**15, (0, -size % 40)).astype(np.float32).reshape(-1, 1, 40)
+        for start, end in speech_segments(layer.run(frames)[0].ravel(), size, 40, 16_000, 0.2):
+            lines.append(f"{name},{start / 16_000:.3f},{end / 16_000:.3f}".replace("a,b.wav", '"a,b.wav"'))
+    assert len(lines) > 3
+    for resumed in (0, 2):
+        report = run(layer, tmp_path / "in", tmp_path / "out", frame=40, segments=0.2, memory=1_200_000)
+        assert report.resumed == resumed
+        assert (tmp_path / "out" / "segments.csv").read_text().splitlines() == lines
+        assert "segments" not in json.loads((tmp_path / "out" / "manifest.json").read_text())["results"][0]
+
+
 REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "workers": ({"workers": -1}, "workers is -1; expected an integer, 0 or above"),
     "batch": ({"batch": 0}, "batch is 0; expected an integer, 1 or above"),
@@ -156,6 +175,8 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
         {"frame": 10**9},
         f"a frame takes 4000000000 bytes, more than 1/3 of memory={PART}; expected memory=12000000000 or above",
     ),
+    "segments": ({"segments": 50}, "segments is 50; expected a threshold between 0 and 1"),
+    "segments of arrays": ({"segments": 0.5}, "segments is 0.5, frame is None, and the source is npy; expected rec"),
     "context": ({"context": 3}, "context is 3 and frame is None"),
     "long context": ({"frame": 2, "context": 10**15}, "context is 10000"),
     "rate": ({"rate": 0}, "rate is 0; expected an integer, 1 or above"),

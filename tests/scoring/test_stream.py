@@ -122,6 +122,11 @@ WRONG: Mapping[str, tuple[Graph, dict[str, Any], str]] = {
         {"axes": "TI"},
         "has 2 time steps; expected 1",
     ),
+    "segments of several numbers": (
+        GRAPH,
+        {"segments": 0.5},
+        r"segments is 0.5, and the outputs of an item are 'y1' \[T, 3\]; expected one output of one number a frame",
+    ),
     "another frame": (
         GRAPH,
         {"frame": 5},
@@ -139,8 +144,12 @@ WRONG: Mapping[str, tuple[Graph, dict[str, Any], str]] = {
 @each_row("name", WRONG)
 def test_wrong(name: str, tmp_path: Path) -> None:
     graph, options, message = WRONG[name]
+    source = write_npy(tmp_path / "in", ITEMS)
+    if "segments" in options:
+        source = tmp_path / "recordings"
+        write_wav(source / "a.wav", np.arange(99))
     with pytest.raises(PyrnnxError, match=message):
-        pyrnnx.score(model_of(graph), write_npy(tmp_path / "in", ITEMS), tmp_path / "out", **{**OPTIONS, **options})
+        pyrnnx.score(model_of(graph), source, tmp_path / "out", **{**OPTIONS, **options})
 
 
 def test_layers_take_whole_sequences(tmp_path: Path) -> None:

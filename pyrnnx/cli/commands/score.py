@@ -35,6 +35,11 @@ _TABLE = (
     _Option("memory", "SIZE", "Memory of a part in a worker, such as 2GiB (default: 256MiB)."),
     _Option("batch", "N", "Most items that share a call, if rows are independent (default: 1; layers: 32).", type=int),
     _Option("lengths", "NAME", "The input that takes the lengths of rows: lengths in a batch may differ."),
+    _Option(
+        *("segments", "THRESHOLD"),
+        "Write segments.csv: where an output of one number a frame, such as speech, is above 0.5, for example.",
+        type=float,
+    ),
     _Option("skip_errors", "", "Skip and report items that cannot be scored."),
     _Option("overwrite", "", "Remove the results of another model, source or options."),
     _Option("source_format", "FORMAT", "zarr, npy, npz, parquet or audio (default: by the files)."),
@@ -62,7 +67,9 @@ def score(model: str, source: str, sink: str, as_json: bool, **options: Any) -> 
     """Run a model over all sequences of a source larger than memory, in several processes or on a Dask cluster."""
     import pyrnnx
     from pyrnnx.cli.arrays import given_inputs
+    from pyrnnx.scoring.sources import check_exists
 
+    check_exists(source)  # before the model, and before anything about its inputs
     given = {name: value for name, value in options.items() if value not in (None, []) and value is not False}
     read = pyrnnx.load(model)
     if isinstance(read, pyrnnx.Model) and "inputs" in given:

@@ -31,15 +31,11 @@ def open_source(
     rate: Any = None,
 ) -> Source:
     """Return the source at a path, of the format `kind` or else of its files. The arguments are those of `score`."""
-    if not is_path(path) or "\0" in os.fspath(path):
-        raise ArgumentError(f"score: source is {shown_path(path)}; expected a path")
+    absolute = check_exists(path)
     if kind is not None and (not isinstance(kind, str) or kind not in SOURCES):
         raise ArgumentError(f"score: source_format is {shown(kind)}; expected one of {', '.join(SOURCES)}")
     if column is not None and not isinstance(column, str):
         raise ArgumentError(f"score: column is {shown(column)}; expected a name")
-    absolute = normal(os.fspath(path))
-    if storage_of(absolute).kind(absolute) is None:
-        raise ArgumentError(f"score: source {shown_path(path)} does not exist; expected a file, a folder or a URL")
     kind = kind or _kind(absolute)
     options: dict[str, tuple[Any, type[Source]]] = {
         "column": (column, ParquetSource),
@@ -53,6 +49,16 @@ def open_source(
             )
     chosen = SOURCES[kind]
     return chosen(absolute, **{name: value for name, (value, cls) in options.items() if cls is chosen})
+
+
+def check_exists(path: Any) -> str:
+    """Return the absolute path of a source, or its URL."""
+    if not is_path(path) or "\0" in os.fspath(path):
+        raise ArgumentError(f"score: source is {shown_path(path)}; expected a path")
+    absolute = normal(os.fspath(path))
+    if storage_of(absolute).kind(absolute) is None:
+        raise ArgumentError(f"score: source {shown_path(path)} does not exist; expected a file, a folder or a URL")
+    return absolute
 
 
 def _channels(channels: Any) -> Any:

@@ -67,6 +67,7 @@ class AudioSource(FileSource):
                 f"score: source {shown(self.path)} has {shown(name_a)} of {rate_a} samples per second and "
                 f"{shown(name_b)} of {rate_b}; expected one sample rate, or rate, to which all are resampled"
             )
+        self.sample_rate = self.rate or next(iter(rates), None)
         return [header if isinstance(header, Bad) else self._shape(header) for header in headers]
 
     def header(self, path: str) -> _Header:

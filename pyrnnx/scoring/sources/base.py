@@ -105,6 +105,8 @@ class Source(ABC):
         Absolute path, because workers open it, or a URL.
     hidden : int
         Number of files and folders that the last listing left out because their names begin with ".".
+    sample_rate : int or None
+        Samples per second of recordings, after a listing; None for other sources.
     options : mapping
         Arguments of `pyrnnx.score` for this format.
     """
@@ -114,6 +116,7 @@ class Source(ABC):
 
     def __init__(self, path: str) -> None:
         self.path, self.hidden = path, 0
+        self.sample_rate: int | None = None
         self.options: dict[str, Any] = {}
         self._is_file = self.storage.kind(path) == FILE
 

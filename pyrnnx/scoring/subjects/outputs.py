@@ -48,12 +48,15 @@ class Output:
         return np.array(result)  # C-contiguous whatever the order of axes
 
     def _differs(self, array: AnyArray) -> ArgumentError:
-        size = "" if self.time is None else "T, "
-        expected = f"[{size}{', '.join(map(str, self.shape))}] of {self.dtype} for each item"
+        expected = f"{self.in_words} of {self.dtype} for each item"
         return ArgumentError(
             f"output {shown(self.name)} has shape {array.shape} and dtype {array.dtype}; expected {expected}, as for "
             "the first item"
         )
+
+    @property
+    def in_words(self) -> str:
+        return f"[{', '.join([*('T' for _ in [self.time] if self.time is not None), *map(str, self.shape)])}]"
 
     def size(self, length: int) -> int:
         """Return an upper bound in bytes of the result of an item of this length."""
