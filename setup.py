@@ -62,8 +62,7 @@ MODULES = {
     "operands": [],
     "plan": ["threads/threads.c"],
     "pipeline": [],
-    "matrices": [],
-    "coding": [],
+    "streams": [],
     "tables": [],
     "digest": [],
     "blas.engine": [],
@@ -86,7 +85,7 @@ if MODEL:
 # faster.
 MORE_ARGUMENTS = {"amx_model.c": ["-O1"]}
 if not (DEBUG or COVERAGE or sys.platform == "win32"):
-    SMALL = ["engines", "packed_layer", "plan", "pipeline", "matrices", "tables", "calls", "declared"]
+    SMALL = ["engines", "packed_layer", "plan", "streams", "pipeline", "tables", "calls", "declared"]
     SMALL += [name.rpartition(".")[2] for name in MODULES if name.startswith("onnxruntime.")]
     MORE_ARGUMENTS |= {f"{name}.c": ["-Os"] for name in SMALL}
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.scalars import byte_count, integer
-from pyrnnx._kernels import engines, packed_layer
+from pyrnnx._kernels import calls, engines
 from pyrnnx._version import __version__
 from pyrnnx.errors import ArgumentError, shown
 
@@ -76,7 +76,7 @@ def _physical_cores() -> int:
 ISA = _choose_isa()
 _num_threads = _physical_cores()
 _batch_invariant = _choice("PYRNNX_BATCH_INVARIANT", SWITCHES) == "1"
-packed_layer.set_batch_invariant(_batch_invariant)
+calls.set_batch_invariant(_batch_invariant)
 _memory_limit = 4 * 2**30
 _settings = object()
 
@@ -128,7 +128,7 @@ def set_batch_invariant(value: bool | np.bool_) -> None:
     if not isinstance(value, bool | np.bool_):
         raise ArgumentError(f"set_batch_invariant: value is {shown(value)}; expected True or False")
     _batch_invariant = bool(value)
-    packed_layer.set_batch_invariant(_batch_invariant)
+    calls.set_batch_invariant(_batch_invariant)
     _settings = object()
 
 

@@ -4,8 +4,19 @@ from libc.string cimport memcpy
 
 from pyrnnx._kernels.arrays cimport Axes, Taken
 from pyrnnx._kernels.blocks cimport Call
-from pyrnnx._kernels.matrices cimport SplitWeights
+from pyrnnx._kernels.engine cimport Matrices
 from pyrnnx._kernels.parameters cimport Parameters
+from pyrnnx._kernels.threads cimport Once
+
+
+cdef struct SplitWeights:
+    # W and R of all directions for matrices; the fields from `memory` on are initially zero.
+    const Matrices *matrices    # NULL: not worthwhile
+    Parameters *parameters      # of each direction
+    int directions
+    void *memory
+    bint impossible             # a weight cannot be split, so no call uses matrices
+    Once once
 
 
 cdef struct Packed:
@@ -22,6 +33,7 @@ cdef struct Packed:
 cdef enum Status:
     DONE
     NO_SPLIT_MEMORY             # for split weights
+    NO_SCRATCH_MEMORY           # for buffers of the call
 
 
 cdef inline void begin_call(const Packed *packed, Call *call) noexcept nogil:
@@ -29,8 +41,8 @@ cdef inline void begin_call(const Packed *packed, Call *call) noexcept nogil:
     memcpy(call, &packed.call, <const char *> &packed.call.X - <const char *> &packed.call)
 
 
-cdef void set_batch_invariance(bint value) noexcept nogil
 cdef bint set_inputs(const Packed *packed, Call *call, const Taken *X, const Taken *initial_h,
                      const Taken *initial_c) noexcept nogil
 cdef bint set_lengths(Call *call, Py_ssize_t *lengths, Py_ssize_t *order) noexcept nogil
+cdef void free_split(SplitWeights *weights) noexcept nogil
 cdef Status choose_matrices(Packed *packed, Call *call) noexcept nogil

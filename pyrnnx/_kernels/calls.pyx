@@ -1,14 +1,16 @@
-"""Preparation of one call of a packed layer: checks of its inputs, the order of its rows, the choice of matrices.
+"""Preparation of one call of a packed layer: checks of its inputs, the order of its rows, weights split for matrices.
 
 `PackedLayer` uses it with NumPy arrays, the operators of onnxruntime/ with tensors of ONNX Runtime.
 """
 
+from libc.stdlib cimport free, malloc
+
 from pyrnnx._kernels.arrays cimport arranged
 from pyrnnx._kernels.blocks cimport Array
 from pyrnnx._kernels.engine cimport PYRNNX_MATRIX_ROWS
-from pyrnnx._kernels.matrices cimport SPLIT_MADE, SPLIT_NO_MEMORY, Split, ready_split
+from pyrnnx._kernels.plan cimport ALIGNMENT, round_up
 from pyrnnx._kernels.tables cimport CELL_ROWS
-from pyrnnx._kernels.threads cimport load_flag, store_flag
+from pyrnnx._kernels.threads cimport load_flag, once_begin, once_done, once_end, store_flag
 
 cdef int batch_invariant = False
 
@@ -16,7 +18,8 @@ cdef enum:
     ONE_CALL_ROWS = 1024    # fewest rows, over all time steps, for which splitting W and R pays in one call
 
 
-cdef void set_batch_invariance(bint value) noexcept nogil:
+def set_batch_invariant(bint value) -> None:
+    """Set whether each row's bits equal those of a batch of that row alone, in calls that begin afterwards."""
     store_flag(&batch_invariant, value)
 
 
@@ -83,18 +86,59 @@ cdef bint set_lengths(Call *call, Py_ssize_t *lengths, Py_ssize_t *order) noexce
     return True
 
 
+cdef void free_split(SplitWeights *weights) noexcept nogil:
+    free(weights.memory)
+    weights.memory = NULL
+
+
+cdef Py_ssize_t size_of(const SplitWeights *weights, int direction, int recurrent) noexcept nogil:
+    return round_up(weights.matrices.packed_size(&weights.parameters[direction], recurrent), ALIGNMENT)
+
+
+cdef bint split(SplitWeights *weights) noexcept nogil:
+    """Split W and R of all directions; return False if memory is exceeded."""
+    cdef:
+        Py_ssize_t total = ALIGNMENT
+        char *memory
+        char *at
+        int d, recurrent
+    for d in range(weights.directions):
+        total += size_of(weights, d, 0) + size_of(weights, d, 1)
+    memory = <char *> malloc(total)
+    if memory == NULL:
+        return False
+    at = <char *> round_up(<Py_ssize_t> memory, ALIGNMENT)
+    for d in range(weights.directions):
+        weights.parameters[d].split_W, weights.parameters[d].split_R = at, at + size_of(weights, d, 0)
+        for recurrent in range(2):
+            if not weights.matrices.pack_weights(&weights.parameters[d], recurrent, at):
+                free(memory)
+                weights.impossible = True
+                return True
+            at += size_of(weights, d, recurrent)
+    weights.memory = memory
+    return True
+
+
 cdef Status choose_matrices(Packed *packed, Call *call) noexcept nogil:
-    """Choose the time steps in which matrices multiply, by the rows of the whole call."""
-    cdef Split split
+    """Choose the time steps in which matrices multiply, by the rows of the whole call.
+
+    The first call that needs them splits the weights; other threads wait meanwhile.
+    """
+    cdef:
+        SplitWeights *weights = &packed.split
+        bint done
     call.matrices = NULL
-    if load_flag(&batch_invariant) or packed.split.matrices == NULL or call.batch_size < PYRNNX_MATRIX_ROWS:
+    if load_flag(&batch_invariant) or weights.matrices == NULL or call.batch_size < PYRNNX_MATRIX_ROWS:
         return DONE
     if packed.one_call and call.seq_length < (ONE_CALL_ROWS + call.batch_size - 1) // call.batch_size:
         return DONE
-    split = ready_split(&packed.split)
-    if split == SPLIT_NO_MEMORY:
-        return NO_SPLIT_MEMORY
-    if split == SPLIT_MADE:
-        call.matrices = packed.split.matrices
+    if not once_done(&weights.once) and once_begin(&weights.once):
+        done = split(weights)
+        once_end(&weights.once, done)
+        if not done:
+            return NO_SPLIT_MEMORY
+    if not weights.impossible:
+        call.matrices = weights.matrices
         call.matrix_steps = call.seq_length if call.lengths == NULL else call.lengths[PYRNNX_MATRIX_ROWS - 1]
     return DONE

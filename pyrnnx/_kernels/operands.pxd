@@ -1,6 +1,9 @@
 """Operands of products, for the time loop."""
 
 from pyrnnx._kernels.blocks cimport Block
+from pyrnnx._kernels.engine cimport Coding
+
+cdef Coding ROUNDING
 
 
 cdef Py_ssize_t plan_chunk(const Block *b, Py_ssize_t step, Py_ssize_t *total) noexcept nogil

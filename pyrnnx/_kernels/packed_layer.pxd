@@ -1,7 +1,7 @@
 cimport numpy as cnp
 
 from pyrnnx._kernels.blocks cimport Call
-from pyrnnx._kernels.calls cimport Packed
+from pyrnnx._kernels.calls cimport Packed, Status
 from pyrnnx._kernels.engine cimport Kernels
 from pyrnnx._kernels.arrays cimport Axes
 from pyrnnx._kernels.parameters cimport Parameters
@@ -15,8 +15,6 @@ cdef class PackedLayer:
         cnp.dtype dtype, kernel_dtype
         list memory                 # of the packed weights
 
-    cdef int check_coding(self, int cell, bint coded, int weight_dtype, tuple factors, Py_ssize_t depth) except -1
-    cdef int check_dtypes_and_functions(self, int cell, tuple activations) except -1
     cdef const void *checked_data(self, str name, a, tuple shape, int direction, dtype=*) except NULL
     cdef void prepare_call(self, bint coded)
     cdef void *allocate(self, Py_ssize_t size)
@@ -26,6 +24,7 @@ cdef class PackedLayer:
                                 scale, zero_point) except NULL
     cdef const void *pack_bias(self, const Parameters *p, const void *source)
     cdef const void *pack_units(self, const Parameters *p, Py_ssize_t count, const void *source)
+    cdef Status run_prepared(self, Call *call, int threads) noexcept nogil
     cdef int compute(self, Call *call, int threads) except -1
     cdef cnp.ndarray result(self, out, const Axes *axes, const Call *call, cnp.dtype dtype)
     cdef tuple set_outputs(self, Call *call, tuple out, cnp.dtype state_dtype)

@@ -6,8 +6,6 @@ import numpy.typing as npt
 _Array = npt.NDArray[Any]
 _Weights = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
-def set_batch_invariant(value: bool) -> None: ...
-
 class PackedLayer:
     one_call: bool
 
@@ -55,10 +53,3 @@ class PackedLayer:
         h_next: _Array | None = None,
         c_next: _Array | None = None,
     ) -> _Array | None: ...
-
-class StreamStates:
-    _h: _Array
-    _c: _Array | None
-    _packed: PackedLayer
-
-    def push(self, X: Any, sequence_lens: Any = None, *, out: Any = None) -> _Array: ...

@@ -1,6 +1,5 @@
-"""One operator with its weights packed for an engine, ready to run on the caller's arrays, and the states of streams."""
+"""One operator with its weights packed for an engine, ready to run on the caller's arrays."""
 
-cimport cython
 cimport numpy as cnp
 from cpython.ref cimport Py_INCREF
 from libc.limits cimport INT_MAX
@@ -22,20 +21,20 @@ from pyrnnx._kernels.arrays cimport (
 from pyrnnx._kernels.blocks cimport ELEMENT_WORK, ROW_WORK, Call
 from pyrnnx._kernels.calls cimport (
     DONE,
+    NO_SCRATCH_MEMORY,
     NO_SPLIT_MEMORY,
+    Status,
     begin_call,
     choose_matrices,
-    set_batch_invariance,
+    free_split,
     set_inputs,
     set_lengths,
 )
-from pyrnnx._kernels.coding cimport ROUNDING
 from pyrnnx._kernels.engine cimport Kernels, Matrices
-from pyrnnx._kernels.engines cimport find_kernels, find_matrices, packs_as
-from pyrnnx._kernels.matrices cimport free_split
+from pyrnnx._kernels.engines cimport find_kernels, find_matrices
+from pyrnnx._kernels.operands cimport ROUNDING
 from pyrnnx._kernels.parameters cimport (
     PYRNNX_DOT_COUNT,
-    PYRNNX_MAX_CODES,
     PYRNNX_WEIGHTS_CODES,
     Activation,
     Parameters,
@@ -50,15 +49,12 @@ from pyrnnx._kernels.plan cimport (
     run_call,
     watch_signals,
 )
-from pyrnnx._kernels.storage cimport BFLOAT16, FLOAT16, NATIVE
+from pyrnnx._kernels.storage cimport NATIVE
 from pyrnnx._kernels.tables cimport (
     CELL_ROWS,
-    PYRNNX_ACTIVATION_COUNT,
-    PYRNNX_CELL_COUNT,
     PYRNNX_COUPLED_FORGET,
     PYRNNX_COUPLED_INPUT,
     PYRNNX_LINEAR_BEFORE_RESET,
-    PYRNNX_LSTM,
     PYRNNX_PLAIN,
 )
 from pyrnnx._kernels.threads cimport Interrupt
@@ -68,35 +64,13 @@ cdef extern from "numpy/arrayobject.h":
 
 cnp.import_array()
 
-cdef dict DTYPES = {NATIVE: ("float32", "float64"), FLOAT16: ("float16",), BFLOAT16: ("bfloat16",)}
 cdef dict COUPLED = {"f": PYRNNX_COUPLED_FORGET, "i": PYRNNX_COUPLED_INPUT}
 
-def set_batch_invariant(bint value) -> None:
-    """Set whether each row's bits equal those of a batch of that row alone, in calls that begin afterwards."""
-    set_batch_invariance(value)
 
-
-cdef Activation activation(function) except *:
-    cdef Activation result
-    result.number, result.alpha, result.beta = function
-    if not 0 <= result.number < PYRNNX_ACTIVATION_COUNT:
-        raise ValueError(f"activation function {result.number}; expected 0 to {PYRNNX_ACTIVATION_COUNT - 1}")
-    return result
-
-
-cdef int variant_of(int cell, bint linear_before_reset, str coupled_gate) except -1:
-    cdef int variant = PYRNNX_PLAIN
-    if not 0 <= cell < PYRNNX_CELL_COUNT:
-        raise ValueError(f"cell {cell}; expected 0 to {PYRNNX_CELL_COUNT - 1}")
+cdef int variant_of(bint linear_before_reset, str coupled_gate) except -1:
     if linear_before_reset:
-        variant = PYRNNX_LINEAR_BEFORE_RESET
-    elif coupled_gate is not None:
-        if coupled_gate not in COUPLED:
-            raise ValueError(f"coupled_gate is {coupled_gate!r}; expected None or one of {', '.join(COUPLED)}")
-        variant = COUPLED[coupled_gate]
-    if (linear_before_reset and coupled_gate is not None) or not CELL_ROWS[cell].variants >> variant & 1:
-        raise ValueError(f"cell {cell} does not have this linear_before_reset or coupled_gate")
-    return variant
+        return PYRNNX_LINEAR_BEFORE_RESET
+    return PYRNNX_PLAIN if coupled_gate is None else COUPLED[coupled_gate]
 
 
 cdef cnp.dtype native_dtype(dtype):
@@ -118,7 +92,7 @@ cdef class PackedLayer:
     each [D, G*H], float32 scales and int32 zero points. `dot` is the last PYRNNX_DOT_* to use if the processor supports
     it; it does not change results.
 
-    Raise ValueError for parameters that do not match. Layers check theirs before, so its messages are for developers.
+    `layers.prepare` has checked all values; only the arrays whose memory the kernels read are checked again.
     """
 
     @property
@@ -139,8 +113,8 @@ cdef class PackedLayer:
                   cnp.dtype dtype not None, int storage, str X_axes, str Y_axes, str state_axes, bint coded=False,
                   tuple factors=None, int dot=PYRNNX_DOT_COUNT - 1):
         cdef:
-            int variant = variant_of(cell, linear_before_reset, coupled_gate), d, k
-            Py_ssize_t G = CELL_ROWS[cell].gate_count, H, I
+            int variant = variant_of(linear_before_reset, coupled_gate), d, k
+            Py_ssize_t G = CELL_ROWS[cell].gate_count, H = R.shape[2], I = W.shape[2]
             Parameters *p
             const Matrices *matrices
         self.memory = []
@@ -148,25 +122,11 @@ cdef class PackedLayer:
         # Dtypes are compared by identity. Equal dtypes may be different objects, for example of unpickled arrays.
         self.dtype, self.kernel_dtype, self.storage = native_dtype(dtype), native_dtype(bias.dtype), storage
         self.itemsize = self.kernel_dtype.itemsize
-        self.check_dtypes_and_functions(cell, activations)
-        if W.ndim != 3 or R.ndim != 3 or R.shape[2] < 1:
-            raise ValueError("W and R must have 3 axes, and R at least one unit")
-        H, I = R.shape[2], W.shape[2]
         if max(G * H, I) > INT_MAX:
             raise ValueError(f"gates * hidden_size is {G * H} and input_size {I}; expected sizes that fit a C int")
-        if linear_before_reset != (recurrent_bias is not None):
-            raise ValueError("recurrent_bias is required with linear_before_reset, and not allowed without")
-        if peepholes is not None and not CELL_ROWS[cell].has_cell_state:
-            raise ValueError("peepholes require a cell with a cell state")
         self.packed.X, self.packed.Y, self.packed.state = (
             parse_axes("X", X_axes, "TNI"), parse_axes("Y", Y_axes, "TNDH"), parse_axes("states", state_axes, "NDH"))
-        if self.packed.directions > 1 and (self.packed.Y.d < 0 or self.packed.state.d < 0):
-            raise ValueError("axes of Y and of the states must have D for two directions")
         self.kernels = find_kernels(isa, self.itemsize)
-        if not (packs_as(self.kernels, weight_dtype)
-                or weight_dtype == PYRNNX_WEIGHTS_CODES and self.kernels.coding != NULL):
-            raise ValueError(f"{isa} does not support weight_dtype {weight_dtype}")
-        self.check_coding(cell, coded, weight_dtype, factors, max(H, I))
         for d in range(self.packed.directions):
             self.packed.reverse[d] = reverse[d]
             p = &self.packed.parameters[d]
@@ -174,10 +134,8 @@ cdef class PackedLayer:
             p.input_size, p.hidden_size = I, H
             if factors is not None:
                 p.dot = max(0, min(dot, self.kernels.coding.best_dot()))
-            if self.kernels.gate_count(p) < 1:
-                raise ValueError(f"{isa} does not have variant {variant} of cell {cell}")
-            for k, function in enumerate(activations[d]):
-                p.functions[k] = activation(function)
+            for k, (number, alpha, beta) in enumerate(activations[d]):
+                p.functions[k] = Activation(number, alpha, beta)
             if factors is not None:
                 p.W = self.pack_codes(p, 0, "W", W, (G * H, I), d, factors[0], factors[1])
                 p.R = self.pack_codes(p, 1, "R", R, (G * H, H), d, factors[2], factors[3])
@@ -196,26 +154,6 @@ cdef class PackedLayer:
         if matrices != NULL and not coded and matrices.pays(&self.packed.parameters[0]):
             self.packed.split.matrices = matrices
             self.packed.split.parameters, self.packed.split.directions = self.packed.parameters, self.packed.directions
-
-    cdef int check_coding(self, int cell, bint coded, int weight_dtype, tuple factors, Py_ssize_t depth) except -1:
-        cdef bint codes = weight_dtype == PYRNNX_WEIGHTS_CODES, has_factors = factors is not None
-        if codes != has_factors:
-            raise ValueError("factors are required with weights that are codes, and not allowed without")
-        if codes and (not coded or len(factors) != 4 or depth > PYRNNX_MAX_CODES):
-            raise ValueError(f"codes require coded=True, 4 factors, and sums of at most {PYRNNX_MAX_CODES} terms")
-        if coded and (cell != PYRNNX_LSTM or self.kernel_dtype.name != "float32"):
-            raise ValueError("coded=True requires an LSTM in float32")
-        return 0
-
-    cdef int check_dtypes_and_functions(self, int cell, tuple activations) except -1:
-        cdef int count = CELL_ROWS[cell].function_count
-        if self.packed.directions not in (1, 2) or list(map(len, activations)) != [count] * self.packed.directions:
-            raise ValueError(f"expected 1 or 2 directions, and {count} activation functions for each")
-        if self.dtype.name not in DTYPES.get(self.storage, ()):
-            raise ValueError(f"storage {self.storage} does not support dtype {self.dtype}")
-        if self.kernel_dtype.name != (self.dtype.name if self.storage == NATIVE else "float32"):
-            raise ValueError(f"weights of {self.kernel_dtype} do not match arrays of {self.dtype}")
-        return 0
 
     cdef const void *checked_data(self, str name, a, tuple shape, int direction, dtype=None) except NULL:
         """Check an array of weights and return the data of a direction; nothing else accesses their memory."""
@@ -281,11 +219,20 @@ cdef class PackedLayer:
         self.kernels.pack_units(p, count, source, packed)
         return packed
 
+    cdef Status run_prepared(self, Call *call, int threads) noexcept nogil:
+        cdef Status status = choose_matrices(&self.packed, call)
+        if status != DONE or call.batch_size == 0:
+            return status
+        if run_call(call, self.packed.parameters, self.packed.reverse, self.packed.directions, threads, NULL):
+            return DONE
+        return NO_SCRATCH_MEMORY
+
     cdef int compute(self, Call *call, int threads) except -1:
         """Run a call whose arrays are set; raise MemoryError, or the error of a signal handler."""
         cdef:
-            bint has_memory, keeps
-            int status, directions = self.packed.directions
+            bint keeps
+            Status status
+            int directions = self.packed.directions
             Interrupt interrupt
         interrupt.stop = False
         call.interrupt = NULL
@@ -293,21 +240,13 @@ cdef class PackedLayer:
         if not keeps and can_be_interrupted(call, directions) and watch_signals(&interrupt):
             call.interrupt = &interrupt
         if keeps:
-            status = choose_matrices(&self.packed, call)
+            status = self.run_prepared(call, threads)
         else:
             with nogil:
-                status = choose_matrices(&self.packed, call)
-        if status == NO_SPLIT_MEMORY:
-            raise MemoryError("the split weights exceed memory")
-        if call.batch_size == 0:
-            return 0
-        if keeps:
-            has_memory = run_call(call, self.packed.parameters, self.packed.reverse, directions, threads, NULL)
-        else:
-            with nogil:
-                has_memory = run_call(call, self.packed.parameters, self.packed.reverse, directions, threads, NULL)
-        if not has_memory:
-            raise MemoryError("the scratch buffers exceed memory")
+                status = self.run_prepared(call, threads)
+        if status != DONE:
+            buffers = "split weights" if status == NO_SPLIT_MEMORY else "scratch buffers"
+            raise MemoryError(f"the {buffers} exceed memory")
         return -1 if interrupt.stop else 0
 
     cdef cnp.ndarray result(self, out, const Axes *axes, const Call *call, cnp.dtype dtype):
@@ -440,47 +379,3 @@ cdef class PackedLayer:
         except MemoryError:  # `run` reports the details
             return None
         return Y
-
-
-cdef class StreamStates:
-    """Base class of streams: the states between two pushes, and a push that runs no Python code.
-
-    A subclass sets `_h`, `_c` (LSTM only) and `_packed`, and has a method `_push_checked`, which handles what the
-    kernels cannot read or write in place.
-    """
-
-    cdef public cnp.ndarray _h, _c
-    cdef public PackedLayer _packed
-
-    def push(self, X, sequence_lens=None, *, out=None):
-        """Run the next time steps of every row.
-
-        Parameters
-        ----------
-        X : array_like
-            Input of the layer: [seq_length, batch_size, input_size] in the canonical convention.
-        sequence_lens : array_like of int, optional
-            Number of steps of each row; a row of length 0 keeps its state. Default: all steps of X.
-        out : ndarray, optional
-            Array of the shape and dtype of Y to write it to. It may overlap X. Default: a new array.
-
-        Returns
-        -------
-        ndarray
-            Y of these steps, zero beyond a row's length. This is `out`, if given.
-
-        Raises
-        ------
-        PyrnnxError
-            An array does not fit the layer or the stream's batch_size. The states are unchanged.
-        """
-        cdef:
-            cnp.ndarray Y, h, c
-            PackedLayer packed
-        with cython.critical_section(self):  # a stream is not thread-safe, but must not crash
-            h, c, packed = self._h, self._c, self._packed
-        if sequence_lens is None and packed is not None:
-            Y = packed.push(X, h, c, out)
-            if Y is not None:
-                return Y
-        return self._push_checked(X, sequence_lens, out)

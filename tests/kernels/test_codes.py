@@ -89,27 +89,11 @@ def test_the_longest_sum(isa: str, dot: int, code: int, value: int) -> None:
 FLOATS: dict[str, Any] = {"W": np.ones((1, 12, 5), F32), "R": np.ones((1, 12, 3), F32), "weight_dtype": 0}
 FACTORS = arguments(5, 3)["factors"]
 BAD: dict[str, dict[str, Any]] = {
-    "codes without factors": {"factors": None},
-    "codes without coded rows": {"coded": False},
-    "three factors": {"factors": FACTORS[:3]},
-    "factors of floats": FLOATS | {"coded": True},
-    "floats as codes": FLOATS | {"weight_dtype": CODES},
     "codes of another dtype": {"W": np.ones((1, 12, 5), np.uint8)},
     "codes of another shape": {"R": np.ones((1, 12, 5), np.int8)},
     "scale of another shape": {"factors": (FACTORS[0][:, :3].copy(), *FACTORS[1:])},
     "scale in float64": {"factors": (FACTORS[0].astype(np.float64), *FACTORS[1:])},
     "zero point in int64": {"factors": (FACTORS[0], FACTORS[1].astype(np.int64), *FACTORS[2:])},
-    "sums that are too long": {"W": np.ones((1, 12, engines.MAX_CODES + 1), np.int8)},
-    "codes on BLAS": {"isa": "blas"},
-    "coded rows of an RNN": {
-        "cell": 0,
-        "activations": ((TANH,),),
-        "W": np.ones((1, 3, 5), F32),
-        "R": np.ones((1, 3, 3), F32),
-        "bias": np.ones((1, 3), F32),
-        "weight_dtype": 0,
-        "factors": None,
-    },
 }
 
 

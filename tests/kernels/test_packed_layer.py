@@ -1,4 +1,4 @@
-"""Entry points of the native modules: bad arguments raise an exception and never crash."""
+"""Entry points of the native modules: arrays that the kernels cannot read raise an error or are left to the layer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from layers import random_layer
 from rows import each_row
 
-from pyrnnx import ACTIVATIONS, RecurrentOp, config
+from pyrnnx import RecurrentOp, config
 from pyrnnx._kernels import engines
 from pyrnnx._kernels.packed_layer import PackedLayer
 
@@ -56,34 +56,21 @@ GRU: dict[str, Any] = {  # what makes one of the arguments above
     "bias": np.zeros((D, 3 * H), F32),
     "peepholes": None,
 }
-BAD_CONSTRUCTIONS: dict[str, dict[str, Any]] = {
-    "isa None": {"isa": None},
-    "cell unknown": {"cell": 3},
-    "too many functions": {"activations": ((SIGMOID,) * 4000,) * D},
-    "functions of one direction": {"activations": ((SIGMOID, TANH, TANH),)},
-    "kind unknown": {"activations": ((SIGMOID, TANH, (len(ACTIVATIONS), 0.0, 0.0)),) * D},
-    "peepholes of a GRU": GRU | {"peepholes": np.zeros((D, 3 * H), F32)},
-    "linear_before_reset without recurrent_bias": GRU | {"linear_before_reset": True},
+OTHER_ARRAYS: dict[str, dict[str, Any]] = {  # whose memory the kernels would read beyond its end
     "W of other rows": {"W": W[:, 1:].copy()},
     "W of one direction": {"W": W[:1].copy()},
     "W not contiguous": {"W": np.asfortranarray(W)},
     "W float64": {"W": W.astype(np.float64)},
     "R of other units": {"R": np.zeros((D, 4 * H, H + 1), F32)},
     "bias short": {"bias": np.zeros((D, H), F32)},
-    "recurrent_bias of an LSTM": {"recurrent_bias": np.zeros((D, H), F32)},
     "peepholes short": {"peepholes": np.zeros((D, H), F32)},
-    "dtype of another size": {"dtype": np.dtype(np.float64)},
-    "storage of the dtype": {"storage": 1},
-    "axes without N": {"X_axes": "TI"},
-    "axes twice": {"X_axes": "TNNI"},
-    "H not at the end": {"Y_axes": "HTDN"},
 }
 
 
-@each_row("name", BAD_CONSTRUCTIONS)
-def test_bad_constructions(name: str) -> None:
-    with pytest.raises((ValueError, TypeError, OverflowError, AttributeError)):
-        PackedLayer(**arguments(**BAD_CONSTRUCTIONS[name]))
+@each_row("name", OTHER_ARRAYS)
+def test_other_arrays_are_rejected(name: str) -> None:
+    with pytest.raises(ValueError, match="is not a"):
+        PackedLayer(**arguments(**OTHER_ARRAYS[name]))
 
 
 def test_what_fits_runs() -> None:

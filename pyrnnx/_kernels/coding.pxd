@@ -1,3 +1,0 @@
-from pyrnnx._kernels.engine cimport Coding
-
-cdef Coding ROUNDING
