@@ -107,7 +107,7 @@ cdef bint run_stage(const Pipeline *p, Stage *stage, bint is_caller) noexcept no
 
 
 cdef void close_if_late(Team *team) noexcept nogil:
-    """Let the caller close the team after long waits, and rest."""
+    """Allow the caller to close the team after long waits, and rest."""
     cdef long long late = barrier_late(&team.barrier)
     if late:
         barrier_close(&team.barrier)
@@ -255,7 +255,7 @@ def run_pipeline(tuple layers, int threads, int steps, list arguments):
 
 
 cdef int stop_if(bint interrupted) except -1:
-    """Let the error of a signal handler, which is set, be raised if the call was interrupted."""
+    """Raise the error that a signal handler has set if the call was interrupted."""
     return -1 if interrupted else 0
 
 

@@ -91,5 +91,5 @@ cdef int call_function(function, OrtKernelContext *context) except -1:
 
 
 cdef OrtStatus *infer_python(const OrtCustomOp *op, OrtShapeInferContext *context) noexcept nogil:
-    """Nothing: the graph says the types of outputs, in value_info or as its own outputs."""
+    """Do nothing: the graph has the types of the outputs, in value_info or as its own outputs."""
     return NULL

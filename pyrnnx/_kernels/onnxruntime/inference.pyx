@@ -1,4 +1,4 @@
-"""Types and shapes of what the operator Recurrent returns, for a session that is being made."""
+"""Inference of the types and shapes that the operator Recurrent returns."""
 
 cimport cython
 from libc.stdint cimport int64_t
@@ -26,7 +26,7 @@ cdef:
 
 
 cdef bint find_axes(int64_t number, Axes *Y, Axes *state, Axes *X, int64_t *D, int64_t *H) noexcept with gil:
-    """Whether a handle names a layer; then its axes and sizes."""
+    """Read the axes and sizes of the layer that a handle names; return False if it names none."""
     cdef PackedLayer packed
     try:
         packed = target_of(number)._packed
@@ -51,7 +51,7 @@ cdef bint read_integer(OrtShapeInferContext *context, const char *name, int64_t 
 
 
 cdef void layout_axes(bint batch_first, Axes *Y, Axes *state, Axes *X) noexcept nogil:
-    """The axes of ONNX's layouts 0 and 1."""
+    """Set the axes of ONNX's layouts 0 and 1."""
     X.rank, X.t, X.n, X.d, X.last = 3, batch_first, not batch_first, -1, 2
     state.rank, state.t, state.n, state.d, state.last = 3, -1, not batch_first, batch_first, 2
     if batch_first:
@@ -61,7 +61,7 @@ cdef void layout_axes(bint batch_first, Axes *Y, Axes *state, Axes *X) noexcept 
 
 
 cdef void name_size(char *name) noexcept nogil:
-    """A name that no other size has: ONNX Runtime takes sizes of one name for equal."""
+    """Write a new name: ONNX Runtime treats sizes of one name as equal."""
     global names
     with gil, cython.critical_section(counting):
         names += 1
@@ -69,7 +69,7 @@ cdef void name_size(char *name) noexcept nogil:
 
 
 cdef OrtStatus *infer_recurrent(const OrtCustomOp *op, OrtShapeInferContext *context) noexcept nogil:
-    """Types and shapes of the outputs, from those of X."""
+    """Infer types and shapes of the outputs from those of X."""
     cdef:
         Axes X, Y, state
         int64_t handle = 0, layout = 0, D = 1, H = 0
@@ -82,8 +82,9 @@ cdef OrtStatus *infer_recurrent(const OrtCustomOp *op, OrtShapeInferContext *con
         char own_N[NAME_SIZE]
         OrtTensorTypeAndShapeInfo *info = NULL
         OrtStatus *status
-        int type = 0
+        int type = 0, k
         size_t rank = 0, place
+        Axes *axes
     if read_integer(context, b"handle", &handle):
         if not find_axes(handle, &Y, &state, &X, &D, &H):
             return NULL  # CreateKernel says so
@@ -116,68 +117,28 @@ cdef OrtStatus *infer_recurrent(const OrtCustomOp *op, OrtShapeInferContext *con
         name_size(own_N)
         N_name = own_N
     for place in range(3):
-        infer_output(context, place, &state if place else &Y, type, T, T_name, N, N_name, D, H)
+        axes = &state if place else &Y
+        for k in range(axes.rank):
+            symbols[k], sizes[k] = b"", H
+            if k == axes.t:
+                sizes[k] = T
+                if T < 0:
+                    symbols[k] = T_name
+            elif k == axes.n:
+                sizes[k] = N
+                if N < 0:
+                    symbols[k] = N_name
+            elif k == axes.d:
+                sizes[k] = D
+        ignore(set_output(context, place, type, axes.rank, sizes, symbols))  # the node may not have this output
     return NULL
 
 
-cdef void infer_output(OrtShapeInferContext *context, size_t place, const Axes *axes, int type, int64_t T,
-                       const char *T_name, int64_t N, const char *N_name, int64_t D, int64_t H) noexcept nogil:
-    """The type and shape of an output, if the node has it."""
+cdef OrtStatus *set_output(OrtShapeInferContext *context, size_t place, int type, int rank, const int64_t *sizes,
+                           const char **symbols) noexcept nogil:
     cdef:
         OrtTensorTypeAndShapeInfo *info = NULL
         OrtStatus *status = ort.CreateTensorTypeAndShapeInfo(&info)
-        int64_t sizes[MAX_RANK]
-        const char *symbols[MAX_RANK]
-        int k
-    for k in range(axes.rank):
-        symbols[k], sizes[k] = b"", H
-        if k == axes.t:
-            sizes[k] = T
-            if T < 0:
-                symbols[k] = T_name
-        elif k == axes.n:
-            sizes[k] = N
-            if N < 0:
-                symbols[k] = N_name
-        elif k == axes.d:
-            sizes[k] = D
-    if status == NULL:
-        status = ort.SetTensorElementType(info, type)
-    if status == NULL:
-        status = ort.SetDimensions(info, sizes, axes.rank)
-    if status == NULL:
-        status = ort.SetSymbolicDimensions(info, symbols, axes.rank)
-    if status == NULL:
-        status = ort.ShapeInferContext_SetOutputTypeShape(context, place, info)
-    ignore(status)
-    if info != NULL:
-        ort.ReleaseTensorTypeAndShapeInfo(info)
-
-
-cdef OrtStatus *infer_rank(OrtShapeInferContext *context, size_t place, int rank,
-                           const int64_t *known) noexcept nogil:
-    """Infer that an output has the type of the input at its place, and that rank, with sizes where `known` has them.
-
-    `known` is NULL, or has a number below 0 for each size that is not known.
-    """
-    cdef:
-        OrtTensorTypeAndShapeInfo *source = NULL
-        OrtTensorTypeAndShapeInfo *info = NULL
-        int64_t sizes[LARGEST_RANK + 1]
-        const char *symbols[LARGEST_RANK + 1]
-        char names[LARGEST_RANK + 1][NAME_SIZE]
-        int type = 0, k
-        OrtStatus *status = ort.ShapeInferContext_GetInputTypeShape(context, place, &source)
-    if status != NULL or rank < 0:
-        return status  # the session takes the type from the graph
-    status = ort.GetTensorElementType(source, &type)
-    if status == NULL:
-        status = ort.CreateTensorTypeAndShapeInfo(&info)
-    for k in range(rank):
-        symbols[k], sizes[k] = b"", -1 if known == NULL else max(known[k], -1)
-        if sizes[k] < 0:
-            name_size(names[k])
-            symbols[k] = names[k]
     if status == NULL:
         status = ort.SetTensorElementType(info, type)
     if status == NULL:
@@ -189,3 +150,29 @@ cdef OrtStatus *infer_rank(OrtShapeInferContext *context, size_t place, int rank
     if info != NULL:
         ort.ReleaseTensorTypeAndShapeInfo(info)
     return status
+
+
+cdef OrtStatus *infer_rank(OrtShapeInferContext *context, size_t place, int rank,
+                           const int64_t *known) noexcept nogil:
+    """Infer that an output has the type of the input at its place, and that rank, with sizes where `known` has them.
+
+    `known` is NULL, or has a number below 0 for each size that is not known.
+    """
+    cdef:
+        OrtTensorTypeAndShapeInfo *source = NULL
+        int64_t sizes[LARGEST_RANK + 1]
+        const char *symbols[LARGEST_RANK + 1]
+        char names[LARGEST_RANK + 1][NAME_SIZE]
+        int type = 0, k
+        OrtStatus *status = ort.ShapeInferContext_GetInputTypeShape(context, place, &source)
+    if status != NULL or rank < 0:
+        return status  # the session takes the type from the graph
+    status = ort.GetTensorElementType(source, &type)
+    if status != NULL:
+        return status
+    for k in range(rank):
+        symbols[k], sizes[k] = b"", -1 if known == NULL else max(known[k], -1)
+        if sizes[k] < 0:
+            name_size(names[k])
+            symbols[k] = names[k]
+    return set_output(context, place, type, rank, sizes, symbols)

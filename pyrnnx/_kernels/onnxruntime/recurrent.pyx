@@ -30,16 +30,27 @@ from pyrnnx._kernels.onnxruntime.api cimport (
     OrtStatus,
     OrtValue,
 )
-from pyrnnx._kernels.onnxruntime.runtime cimport Value, check, failed, ignore, ort, read_value, target_of, view_of
+from pyrnnx._kernels.onnxruntime.runtime cimport (
+    Value,
+    check,
+    failed,
+    ignore,
+    ort,
+    read_number,
+    read_text,
+    read_value,
+    run_tasks,
+    target_of,
+    view_of,
+)
 from pyrnnx._kernels.packed_layer cimport PackedLayer
 from pyrnnx._kernels.plan cimport Pool, can_be_interrupted, run_call, watch_signals
 from pyrnnx._kernels.storage cimport NATIVE
 from pyrnnx._kernels.tables cimport CELL_ROWS
-from pyrnnx._kernels.threads cimport Interrupt, Task
+from pyrnnx._kernels.threads cimport Interrupt
 
 cdef extern from "Python.h" nogil:
     int Py_IsInitialized()
-    unsigned long PyThread_get_thread_ident()
 
 cnp.import_array()
 
@@ -61,7 +72,7 @@ cdef:
 
 
 def set_python(*, layer_of, explanation, threads, int most_threads) -> None:
-    """Set what the operator asks of Python.
+    """Set the functions of Python that the operator calls.
 
     `layer_of`: makes the layer of a node without handle, from a `Definition`. `explanation`: raises what is wrong with
     arguments, given the layer and X, sequence_lens, initial_h, initial_c. `threads`: returns how many threads a call of
@@ -87,19 +98,10 @@ cdef struct Kernel:
 
 
 cdef class Definition:
-    """What a node says of its layer: the attribute `text`, attributes that are `numbers`, and inputs, `constants`."""
+    """A layer as its node describes it: attribute `operator` as text, attributes that are numbers, constant inputs."""
 
     cdef readonly str text
     cdef readonly dict numbers, constants
-
-
-cdef str read_text(const OrtKernelInfo *info, const char *name):
-    cdef size_t size = 0
-    cdef bytes text
-    ignore(ort.KernelInfoGetAttribute_string(info, name, NULL, &size))
-    text = bytes(size)
-    check(ort.KernelInfoGetAttribute_string(info, name, <char *> text, &size))
-    return text[:size].rstrip(b"\0").decode()
 
 
 cdef Definition read_definition(const OrtKernelInfo *info):
@@ -120,17 +122,6 @@ cdef Definition read_definition(const OrtKernelInfo *info):
             check(read_value(source, &value))
             definition.constants[INPUTS[place]] = view_of(&value).copy()
     return definition
-
-
-cdef int64_t read_number(const OrtKernelInfo *info, const char *name, int64_t default):
-    """Return an attribute that is an integer, or the default if the node does not have it."""
-    cdef:
-        int64_t number = 0
-        OrtStatus *status = ort.KernelInfoGetAttribute_int64(info, name, &number)
-    if status == NULL:
-        return number
-    ort.ReleaseStatus(status)
-    return default
 
 
 cdef OrtStatus *create_recurrent(const OrtCustomOp *op, const OrtApi *api, const OrtKernelInfo *info,
@@ -165,18 +156,16 @@ cdef OrtStatus *create_recurrent(const OrtCustomOp *op, const OrtApi *api, const
 cdef int fill_kernel(Kernel *kernel, layer) except -1:
     cdef:
         PackedLayer packed = layer._packed
-        cnp.ndarray lengths = None, state
+        cnp.ndarray lengths = None, state, wide
         tuple owner
     kernel.packed = &packed.packed
     kernel.element_type = element_types[packed.dtype.name]
     states = []
     for name in ("initial_h", "initial_c"):
-        value = layer.constants.get(name)
-        if value is not None:
-            state = np.ascontiguousarray(value)
-            states.append(state)
+        if name in layer.constants:
+            state = np.ascontiguousarray(layer.constants[name])
             wide = state.astype(np.float32)
-            states.append(wide)
+            states += [state, wide]
             if name == "initial_h":
                 kernel.has_h = take_array(state, &kernel.h) and take_array(wide, &kernel.wide_h)
             else:
@@ -206,7 +195,7 @@ cdef void destroy_recurrent(void *pointer) noexcept nogil:
 
 
 cdef bint take_value(const Value *value, const Axes *axes, int type, Py_ssize_t itemsize, Taken *taken) noexcept nogil:
-    """Whether a value has the rank and type that the layer reads; then it is contiguous."""
+    """Return whether a value has the rank and type that the layer reads; a tensor is contiguous."""
     cdef:
         Py_ssize_t stride = itemsize
         int k
@@ -221,7 +210,7 @@ cdef bint take_value(const Value *value, const Axes *axes, int type, Py_ssize_t 
 
 cdef bint take_lengths(const Value *value, const Kernel *kernel, Py_ssize_t count,
                        Py_ssize_t *lengths) noexcept nogil:
-    """Copy the lengths of rows, given or constant; whether there are as many."""
+    """Copy the lengths of the rows, given or constant; return False if their number is not `count`."""
     cdef Py_ssize_t k
     if value.value == NULL:
         if kernel.length_count != count:
@@ -272,7 +261,7 @@ cdef OrtStatus *interrupted() noexcept with gil:
 
 cdef OrtStatus *make_output(OrtKernelContext *context, size_t place, size_t count, const Axes *axes, const Kernel *kernel,
                             const Call *call, Array *array) noexcept nogil:
-    """Let the session make an output, and set the array to it; NULL data if it does not want it."""
+    """Set the array to an output that the session allocates; to NULL data if the session does not want it."""
     cdef:
         int64_t sizes[MAX_RANK]
         Py_ssize_t strides[MAX_RANK]
@@ -302,35 +291,6 @@ cdef OrtStatus *make_output(OrtKernelContext *context, size_t place, size_t coun
     array.t = 0 if axes.t < 0 else strides[axes.t]
     array.d = 0 if axes.d < 0 else strides[axes.d]
     return NULL
-
-
-cdef struct Tasks:
-    Task task
-    void *argument
-    unsigned long caller
-    bint caller_ran
-
-
-cdef void run_task(void *pointer, size_t number) noexcept nogil:
-    cdef:
-        Tasks *tasks = <Tasks *> pointer
-        int rank = 1
-    if PyThread_get_thread_ident() == tasks.caller and not tasks.caller_ran:
-        tasks.caller_ran, rank = True, 0
-    tasks.task(tasks.argument, rank)
-
-
-cdef void run_tasks(void *context, int count, Task task, void *argument) noexcept nogil:
-    """Run tasks on ONNX Runtime's threads; the others may have taken all before the caller does."""
-    cdef:
-        Tasks tasks
-        OrtStatus *status
-    tasks.task, tasks.argument, tasks.caller, tasks.caller_ran = task, argument, PyThread_get_thread_ident(), False
-    status = ort.KernelContext_ParallelFor(<const OrtKernelContext *> context, run_task, count, 0, &tasks)
-    if status != NULL:  # none has run
-        ort.ReleaseStatus(status)
-    if not tasks.caller_ran:
-        task(argument, 0)
 
 
 cdef OrtStatus *run(const Kernel *kernel, OrtKernelContext *context, Call *call, size_t outputs) noexcept nogil:

@@ -1,4 +1,4 @@
-"""What the operators share: ONNX Runtime's functions, handles, exceptions, and tensors as arrays.
+"""Helpers of the operators: ONNX Runtime's functions, handles, exceptions, and tensors as arrays.
 
 A Python exception becomes a status, whose text ends with the number that `exception_of` finds the exception by.
 """
@@ -18,15 +18,21 @@ from pyrnnx._kernels.onnxruntime.api cimport (
     PYRNNX_ORT_FAIL,
     PYRNNX_ORT_STRING,
     OrtKernelContext,
+    OrtKernelInfo,
     OrtStatus,
     OrtValue,
 )
+
+from pyrnnx._kernels.threads cimport Task
 
 cdef extern from "numpy/arrayobject.h":
     ctypedef struct PyTypeObject:
         pass
     cnp.ndarray PyArray_NewFromDescr(PyTypeObject *cls, cnp.dtype dtype, int rank, const cnp.npy_intp *shape,
                                      const cnp.npy_intp *strides, void *data, int flags, PyObject *object)
+
+cdef extern from "Python.h" nogil:
+    unsigned long PyThread_get_thread_ident()
 
 cnp.import_array()
 
@@ -44,7 +50,7 @@ cdef:
 
 
 def set_dtypes(find) -> None:
-    """Set what returns the dtype of arrays of an element type; None if NumPy has none."""
+    """Set the function that returns NumPy's dtype of an element type, or None if there is none."""
     global find_dtype
     find_dtype = find
 
@@ -59,14 +65,13 @@ def new_handle(target) -> int:
 
 
 cdef target_of(int64_t number):
-    """Return what a handle names; None if it names nothing."""
+    """Return the layer or function that a handle names, or None."""
     return handles.get(number)
 
 
 def drop_handle(int64_t number) -> None:
-    """Let no more sessions begin with a handle; those that have it keep what it names."""
+    """Forget a handle; sessions that have it keep its layer or function."""
     handles.pop(number, None)
-
 
 
 cdef OrtStatus *failed(error) noexcept:
@@ -90,7 +95,7 @@ def exception_of(str text):
 
 
 cdef int check(OrtStatus *status) except -1:
-    """Raise what ONNX Runtime says."""
+    """Raise RuntimeError with ONNX Runtime's message if a status is an error."""
     if status == NULL:
         return 0
     text = ort.GetErrorMessage(status).decode(errors="replace")
@@ -101,6 +106,26 @@ cdef int check(OrtStatus *status) except -1:
 cdef void ignore(OrtStatus *status) noexcept nogil:
     if status != NULL:
         ort.ReleaseStatus(status)
+
+
+cdef str read_text(const OrtKernelInfo *info, const char *name):
+    cdef size_t size = 0
+    cdef bytes text
+    ignore(ort.KernelInfoGetAttribute_string(info, name, NULL, &size))
+    text = bytes(size)
+    check(ort.KernelInfoGetAttribute_string(info, name, <char *> text, &size))
+    return text[:size].rstrip(b"\0").decode()
+
+
+cdef int64_t read_number(const OrtKernelInfo *info, const char *name, int64_t default):
+    """Return an attribute that is an integer, or the default if the node does not have it."""
+    cdef:
+        int64_t number = 0
+        OrtStatus *status = ort.KernelInfoGetAttribute_int64(info, name, &number)
+    if status == NULL:
+        return number
+    ort.ReleaseStatus(status)
+    return default
 
 
 cdef OrtStatus *read_value(const OrtValue *source, Value *value) noexcept nogil:
@@ -204,3 +229,32 @@ cdef int write_output(OrtKernelContext *context, size_t place, result) except -1
         raise TypeError(f"output {place} has dtype {array.dtype}; expected {view.dtype}")
     view[...] = array
     return 0
+
+
+cdef struct Tasks:
+    Task task
+    void *argument
+    unsigned long caller
+    bint caller_ran
+
+
+cdef void run_task(void *pointer, size_t number) noexcept nogil:
+    cdef:
+        Tasks *tasks = <Tasks *> pointer
+        int rank = 1
+    if PyThread_get_thread_ident() == tasks.caller and not tasks.caller_ran:
+        tasks.caller_ran, rank = True, 0
+    tasks.task(tasks.argument, rank)
+
+
+cdef void run_tasks(void *context, int count, Task task, void *argument) noexcept nogil:
+    """Run tasks on ONNX Runtime's threads; the others may have taken all before the caller does."""
+    cdef:
+        Tasks tasks
+        OrtStatus *status
+    tasks.task, tasks.argument, tasks.caller, tasks.caller_ran = task, argument, PyThread_get_thread_ident(), False
+    status = ort.KernelContext_ParallelFor(<const OrtKernelContext *> context, run_task, count, 0, &tasks)
+    if status != NULL:  # none has run
+        ort.ReleaseStatus(status)
+    if not tasks.caller_ran:
+        task(argument, 0)
