@@ -37,7 +37,7 @@ def canonical(model: ModelProto, graph: Graph, label: str) -> tuple[ModelProto, 
     if is_in_order(graph):
         return model, graph
     model = copied(model)
-    _rename(model.graph, {}, set(), {name for inner in all_graphs(graph) for name in inner.local})
+    rename_hidden(model.graph, {}, set(), {name for inner in all_graphs(graph) for name in inner.local})
     graph = Graph(model.graph)
     check_names(graph, label)
     for inner in reversed([*all_graphs(graph)]):
@@ -47,8 +47,8 @@ def canonical(model: ModelProto, graph: Graph, label: str) -> tuple[ModelProto, 
     return model, Graph(model.graph)
 
 
-def _rename(graph: GraphProto, names: Mapping[str, str], around: set[str], taken: set[str]) -> None:
-    """Rename the values of a body in place; `names` are the new names of values around it."""
+def rename_hidden(graph: GraphProto, names: Mapping[str, str], around: set[str], taken: set[str]) -> None:
+    """Rename the values of a body that hide others, in place; `names` are the new names of values around it."""
     own = local_names(graph)
     new = {name: fresh_name(name, taken) for name in sorted(own & around)}
     names = {old: name for old, name in names.items() if old not in own} | new
@@ -56,7 +56,7 @@ def _rename(graph: GraphProto, names: Mapping[str, str], around: set[str], taken
         for field in (node.input, node.output):
             field[:] = [names.get(name, name) for name in field]
         for _, body in subgraphs(node):
-            _rename(body, names, around | own, taken)
+            rename_hidden(body, names, around | own, taken)
     values = (graph.input, graph.output, graph.value_info, graph.initializer)
     for value in (*(value for field in values for value in field), *(t.values for t in graph.sparse_initializer)):
         value.name = names.get(value.name, value.name)

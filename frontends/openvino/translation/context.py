@@ -11,7 +11,7 @@ from pyrnnx._internal.dtypes import INTEGERS, AnyArray, named_dtype
 from pyrnnx.errors import FormatError, shown
 
 from ..ir.layer import NetLayer
-from .graph import SMALL, WIDENED
+from .graph import SMALL, WIDENED, element_type
 from .inputs import END, LayerInputs
 
 
@@ -55,7 +55,7 @@ class LayerContext(LayerInputs):
         array = self.graph.constant_array(name)
         if array is not None and array.size <= SMALL:
             return name if array.dtype.name == dtype else self.converted(array, dtype)
-        return self.node("Cast", name, to=self.graph.element_type(dtype))
+        return self.node("Cast", name, to=element_type(dtype))
 
     def converted(self, array: AnyArray, dtype: str) -> str:
         """Add an initializer with the values of an array in another dtype."""

@@ -13,7 +13,7 @@ from ...onnx.recognise.scope import without_weights
 from ..ir.element_types import by_precision
 from ..ir.layer import NetLayer, Output
 from ..ir.variables import Variable
-from .graph import Graph
+from .graph import Graph, element_type
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
@@ -52,7 +52,7 @@ def variable_info(graph: Graph, variable: Variable, name: str, *, is_input: bool
     if variable.shape is not None:
         sizes = [size if isinstance(size, int) else None for size in variable.shape]
         dims = [f"{name}_dim_{k}" if size is None and is_input else size for k, size in enumerate(sizes)]
-    info: ValueInfoProto = graph.onnx.helper.make_tensor_value_info(name, graph.element_type(variable.dtype), dims)
+    info: ValueInfoProto = graph.onnx.helper.make_tensor_value_info(name, element_type(variable.dtype), dims)
     return info
 
 
@@ -61,7 +61,7 @@ def _element_type(graph: Graph, layer: NetLayer, index: int) -> int:
     precision = layer.outputs[index].precision
     if precision is None:
         return 0
-    return graph.element_type(by_precision(layer.label, precision).computed_dtype(layer.label).name)
+    return element_type(by_precision(layer.label, precision).computed_dtype(layer.label).name)
 
 
 def with_output_dimensions(model: ModelProto) -> ModelProto:

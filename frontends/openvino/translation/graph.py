@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 
 from ...onnx.graph.walk import all_nodes, needed_names
@@ -63,6 +63,12 @@ def drop_unused(graph: GraphProto) -> set[str]:
     return needed
 
 
+def element_type(dtype: str) -> int:
+    """Return ONNX's number of a NumPy dtype name."""
+    onnx = import_onnx()
+    return int(onnx.TensorProto.STRING if dtype == "str" else onnx.helper.np_dtype_to_tensor_dtype(named_dtype(dtype)))
+
+
 class Graph:
     """Nodes in topological order, and the constants that they read.
 
@@ -113,7 +119,7 @@ class Graph:
             if self._bytes[0] > LARGEST_MODEL:
                 raise self._too_large()
             unique = self.value_name(name)
-            tensor = self.onnx.TensorProto(name=unique, dims=array.shape, data_type=self.element_type(array.dtype.name))
+            tensor = self.onnx.TensorProto(name=unique, dims=array.shape, data_type=element_type(array.dtype.name))
             tensor.raw_data = data
             self._tensors[unique] = tensor
             self._by_content[content] = unique
@@ -129,11 +135,6 @@ class Graph:
     def constant_array(self, name: str) -> AnyArray | None:
         """Return the content of an initializer; None for any other name."""
         return self._by_name.get(name)
-
-    def element_type(self, dtype: str) -> int:
-        """Return ONNX's number of a NumPy dtype name."""
-        names = {"bool": "BOOL", "float32": "FLOAT", "float64": "DOUBLE", "str": "STRING"}
-        return int(getattr(self.onnx.TensorProto, names.get(dtype, dtype.upper())))
 
     def node(self, op_type: str, inputs: Iterable[str], name: str, outputs: int = 1, **attributes: Any) -> list[str]:
         """Add a node without attributes of None; return the names of its outputs, which begin with `name`."""

@@ -1,4 +1,4 @@
-"""Simplification of a graph before it is written: known sizes become constants, and Ifs that are decided go.
+"""Simplification of a graph before it is written: known values become constants, and Ifs that are decided go.
 
     Shape(X [N, 4]) -> Gather 1 -> Equal 4 -> If        becomes        the nodes of the then_branch
     If size k of X is 1: Squeeze(X, k), else X          becomes        X, reshaped to its other sizes
@@ -9,28 +9,32 @@ which IR has not. A run in which the size is not 1 is an error of Reshape; OpenV
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import named_dtype
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError, shortened
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from ...onnx.graph.constants import named
+from ...onnx.graph.constants import array_of, named, set_constants, shape_of
 from ...onnx.graph.inference import infer_shapes
 from ...onnx.graph.value_info import tensor_info
-from ...onnx.graph.walk import local_names, subgraphs
+from ...onnx.graph.walk import Graph, fresh_name, local_names, needed_nodes, subgraphs
+from ...onnx.messages import copied
 from ...onnx.onnx_package import import_onnx
-from ..translation.graph import drop_unused
-from .constants import Constants
-from .sizes import Sizes, attribute_of, squeezed_one
+from ...onnx.passes.canonical import rename_hidden
+from ...onnx.passes.constants import compute_constants
+from ..translation.graph import IR_VERSION, element_type
+from .sizes import known_sizes
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 _SMALL = 64  # elements of constants whose values shape inference needs: shapes, axes
+_COMPUTED = 1024  # elements of a constant that is computed though it is larger than its sources
 _ALLOWZERO = 14  # first opset of this attribute of Reshape
 
 
@@ -54,24 +58,33 @@ def simplified(
     given : mapping
         Types of inputs and captured values.
     tensors : mapping
-        Constants, also captured ones.
+        Constants, also captured ones: onnx.TensorProtos or arrays.
     """
     onnx = import_onnx()
-    constants = Constants(opsets, label, tensors)
-    model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
-    model.opset_import.extend(onnx.helper.make_opsetid(*row) for row in opsets.items())
-    model.graph.CopyFrom(graph)
+    rows = [onnx.helper.make_opsetid(*row) for row in opsets.items()]
+    model = onnx.ModelProto(ir_version=IR_VERSION, graph=graph, opset_import=rows)
     del model.graph.initializer[:]
     _move_constants(model.graph)
-    constants.tensors |= {tensor.name: tensor for tensor in model.graph.initializer}
+    known = {**tensors, **{tensor.name: tensor for tensor in model.graph.initializer}}
     while True:
-        _set_inputs(model.graph, given.values(), constants)
+        _declare(model.graph, given.values(), known)
         types = _inferred(model, label)
-        is_folded = constants.fold(model.graph, types)
-        if not _replace_known(model.graph, types, constants, opsets.get("", 1)) and not is_folded:
-            break
-        constants.keep(drop_unused(model.graph))
-    return model.graph, types, constants.tensors
+        changes = [
+            _fold(model, types, known, label),
+            _follow_sizes(model.graph, types, known, label),
+            _replace_ifs(model.graph, types, known, label, opsets.get("", 1)),
+        ]
+        if not any(changes):
+            return model.graph, types, known
+        indices, needed = needed_nodes(model.graph.node, (value.name for value in model.graph.output))
+        _set_nodes(model.graph, [model.graph.node[index] for index in indices])
+        known = {name: tensor for name, tensor in known.items() if name in needed}
+
+
+def _set_nodes(graph: GraphProto, nodes: Iterable[NodeProto]) -> None:
+    copies = [copied(node) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
 
 
 def _move_constants(graph: GraphProto) -> None:
@@ -86,16 +99,23 @@ def _move_constants(graph: GraphProto) -> None:
             _move_constants(body)
 
 
-def _set_inputs(graph: GraphProto, given: Iterable[TensorInfo], constants: Constants) -> None:
+def _declare(graph: GraphProto, given: Iterable[TensorInfo], tensors: Mapping[str, Any]) -> None:
     """Declare inputs and constants; large constants are inputs, as shape inference needs no values of them."""
     del graph.input[:]
     del graph.initializer[:]
     graph.input.extend(map(_value_info, given))
-    for name, tensor in constants.tensors.items():
-        if constants.size(name) > _SMALL:
-            graph.input.append(_info_of(name, tensor))
-        else:
+    for name, tensor in tensors.items():
+        if _size(tensor) <= _SMALL:
             graph.initializer.append(named(tensor, name))
+        elif isinstance(tensor, np.ndarray):
+            graph.input.append(_value_info(TensorInfo(name, tensor.dtype.name, tensor.shape)))
+        else:
+            make_info = import_onnx().helper.make_tensor_value_info
+            graph.input.append(make_info(name, tensor.data_type, tensor.dims))
+
+
+def _size(tensor: Any) -> int:
+    return math.prod(shape_of(tensor))
 
 
 def _value_info(info: TensorInfo) -> ValueInfoProto:
@@ -103,17 +123,7 @@ def _value_info(info: TensorInfo) -> ValueInfoProto:
     if info.dtype is None:
         result: ValueInfoProto = onnx.ValueInfoProto(name=info.name)
         return result
-    element = onnx.TensorProto.STRING
-    if info.dtype != "str":
-        element = onnx.helper.np_dtype_to_tensor_dtype(named_dtype(info.dtype))
-    result = onnx.helper.make_tensor_value_info(info.name, element, info.shape)
-    return result
-
-
-def _info_of(name: str, tensor: Any) -> ValueInfoProto:
-    if isinstance(tensor, np.ndarray):
-        return _value_info(TensorInfo(name, tensor.dtype.name if tensor.dtype.kind != "U" else "str", tensor.shape))
-    result: ValueInfoProto = import_onnx().helper.make_tensor_value_info(name, tensor.data_type, tensor.dims)
+    result = onnx.helper.make_tensor_value_info(info.name, element_type(info.dtype), info.shape)
     return result
 
 
@@ -125,96 +135,126 @@ def _inferred(model: ModelProto, label: str) -> dict[str, TensorInfo]:
     return {info.name: tensor_info(label, info) for info in (*graph.value_info, *graph.output, *graph.input)}
 
 
-def _replace_known(graph: GraphProto, types: dict[str, TensorInfo], tensors: Constants, opset: int) -> bool:
-    """Replace nodes whose results are known, and Ifs whose conditions are; return whether there are any."""
-    small = (name for name in tensors.tensors if tensors.size(name) <= _SMALL)
-    sizes = Sizes(types, {name: tensors.value(name) for name in small})
+def _fold(model: ModelProto, types: Mapping[str, TensorInfo], tensors: dict[str, Any], label: str) -> bool:
+    """Compute values that depend on constants only; return whether there are any."""
+    known, wanted = set(tensors), list[str]()
+    for node in model.graph.node:
+        if known.issuperset(filter(None, node.input)) and not any(True for _ in subgraphs(node)):
+            largest = max([_COMPUTED, *(_size(tensors[name]) for name in node.input if name in tensors)])
+            if all(_fits(types.get(name), largest) for name in node.output if name):
+                known.update(node.output)
+                wanted += filter(None, node.output)
+    if not wanted:
+        return False
+    graph = set_constants(Graph(model.graph), label)
+    graph.constants.add(tensors)
+    compute_constants(graph, model, {graph: wanted})
+    for name in wanted:  # if ONNX Runtime refuses one node, the others are computed one by one
+        compute_constants(graph, model, {graph: [name]})
+    values = {name: graph.constants.tensor(name) for name in wanted}
+    tensors |= {name: value for name, value in values.items() if value is not None}
+    return any(value is not None for value in values.values())
+
+
+def _fits(info: TensorInfo | None, largest: int) -> bool:
+    if info is None or info.dtype is None or info.shape is None:
+        return False
+    sizes = [size for size in info.shape if isinstance(size, int)]
+    return len(sizes) == len(info.shape) and math.prod(sizes) <= largest
+
+
+def _follow_sizes(graph: GraphProto, types: dict[str, TensorInfo], tensors: dict[str, Any], label: str) -> bool:
+    """Make known sizes constants, and declare shapes that follow from them; return whether there are any."""
+    nodes = [node for node in graph.node if not tensors.keys() >= {*filter(None, node.output)}]
+    values, shapes = known_sizes(nodes, types, _small_arrays(tensors, label))
+    tensors |= values
+    types |= {info.name: info for info in shapes}
+    graph.value_info.extend(map(_value_info, shapes))
+    _set_nodes(graph, (node for node in graph.node if not tensors.keys() >= {*filter(None, node.output)}))
+    return bool(values or shapes)
+
+
+def _small_arrays(tensors: Mapping[str, Any], label: str) -> dict[str, AnyArray]:
+    return {name: array_of(tensor, label) for name, tensor in tensors.items() if _size(tensor) <= _SMALL}
+
+
+def _replace_ifs(
+    graph: GraphProto, types: Mapping[str, TensorInfo], tensors: dict[str, Any], label: str, opset: int
+) -> bool:
+    """Replace Ifs whose conditions are known, and those of squeezed values; return whether there are any."""
+    ifs = [node for node in graph.node if node.op_type == "If" and not node.domain]
+    if not ifs:
+        return False
+    arrays = _small_arrays(tensors, label)
     producers = {name: node for node in graph.node for name in node.output}
-    nodes: list[NodeProto] = []
-    changed = False
-    for node in graph.node:
-        value, info = sizes.add(node), sizes.result(node)
-        if info is not None:
-            graph.value_info.append(_value_info(info))
-            changed = True
-        condition = sizes.constants.get(node.input[0]) if node.op_type == "If" and not node.domain else None
-        if value is not None:
-            tensors.tensors[node.output[0]] = value
-            changed = True
-        elif condition is not None and condition.size == 1:
-            nodes += _branch(graph, nodes, node, tensors, bool(condition.reshape(())))
-            changed = True
-        else:
-            squeezed = squeezed_one(node, producers, sizes.constants)
-            instead = _reshaped(graph, node, squeezed, types, tensors, opset)
-            nodes += instead or [node]
-            changed = changed or bool(instead)
-    if changed:
-        copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
-        del graph.node[:]
-        graph.node.extend(copies)
-    return changed
+    used = local_names(graph) | tensors.keys()
+    replaced: dict[str, list[NodeProto]] = {}
+    for node in ifs:
+        bodies, condition = dict(subgraphs(node)), arrays.get(node.input[0])
+        if condition is not None and condition.size == 1:
+            branch = bodies["then_branch" if condition.item() else "else_branch"]
+            replaced[node.output[0]] = _inlined(branch, node, used, tensors)
+        elif (squeezed := _squeezed(node, bodies, producers, arrays)) is not None and squeezed[0] in types:
+            replaced[node.output[0]] = _reshaped(node, *squeezed, types, used, tensors, opset)
+    nodes = [replaced.get(node.output[0]) or [node] for node in graph.node]
+    _set_nodes(graph, (node for row in nodes for node in row))
+    return any(replaced.values())
 
 
-def _branch(
-    graph: GraphProto, before: Iterable[NodeProto], node: NodeProto, tensors: Constants, condition: bool
-) -> list[NodeProto]:
+def _inlined(branch: GraphProto, node: NodeProto, used: set[str], tensors: dict[str, Any]) -> list[NodeProto]:
     """Return the nodes of the branch that runs, and Identities for the outputs of the If."""
-    onnx = import_onnx()
-    branch = onnx.GraphProto()
-    branch.CopyFrom(attribute_of(node, "then_branch" if condition else "else_branch"))
-    used = local_names(graph) | {name for earlier in before for name in earlier.output}
-    names = {name: _unused(name, used) for name in local_names(branch)}
-    _rename(branch, {old: new for old, new in names.items() if old != new})
-    tensors.tensors.update((tensor.name, tensor) for tensor in branch.initializer)
-    ends = zip(branch.output, node.output, strict=True)
-    identities = [onnx.helper.make_node("Identity", [end.name], [name]) for end, name in ends if name]
-    return [*branch.node, *identities]
+    branch = copied(branch)
+    rename_hidden(branch, {}, used, used | local_names(branch))
+    used |= local_names(branch)
+    tensors |= {tensor.name: tensor for tensor in branch.initializer}
+    ends, make_node = zip(branch.output, node.output, strict=True), import_onnx().helper.make_node
+    return [*branch.node, *(make_node("Identity", [end.name], [name]) for end, name in ends if name)]
+
+
+def _squeezed(
+    node: NodeProto,
+    bodies: Mapping[str, GraphProto],
+    producers: Mapping[str, NodeProto],
+    arrays: Mapping[str, AnyArray],
+) -> tuple[str, int] | None:
+    """Return X and k of this If: if size k of X is 1, X without axis k, else X; None for any other."""
+    equal = producers.get(node.input[0])
+    gather = None if equal is None else producers.get(equal.input[0])
+    shape = None if gather is None else producers.get(gather.input[0])
+    if equal is None or gather is None or shape is None or shape.attribute or len(node.output) != 1:
+        return None
+    squeeze, *others = (*bodies["then_branch"].node, *bodies["else_branch"].node)
+    found = [row.op_type for row in (equal, gather, shape, squeeze, *others)]
+    if found != ["Equal", "Gather", "Shape", "Squeeze", "Identity"]:
+        return None
+    own = {tensor.name: array_of(tensor, "") for tensor in bodies["then_branch"].initializer}
+    axes = {**arrays, **own}.get(squeeze.input[1]) if len(squeeze.input) > 1 else None
+    listed = [list(row.ints) for row in squeeze.attribute] if axes is None else [axes.reshape(-1).tolist()]
+    size, place = arrays.get(equal.input[1]), arrays.get(gather.input[1])
+    if size is None or place is None or place.size != 1 or size.tolist() not in (1, [1]):
+        return None
+    same = {squeeze.input[0], others[0].input[0]} == {shape.input[0]} and listed == [[place.item()]]
+    return (shape.input[0], int(place.item())) if same else None
 
 
 def _reshaped(
-    graph: GraphProto,
     node: NodeProto,
-    squeezed: tuple[str, int] | None,
+    name: str,
+    axis: int,
     types: Mapping[str, TensorInfo],
-    tensors: Constants,
+    used: set[str],
+    tensors: dict[str, Any],
     opset: int,
 ) -> list[NodeProto]:
     """Return nodes that reshape a value to its sizes without one axis."""
-    shape = None if squeezed is None or squeezed[0] not in types else types[squeezed[0]].shape
-    if squeezed is None or shape is None:
+    rank = len(types[name].shape or ())
+    if not rank:
         return []
-    name, axis = squeezed
-    onnx, used = import_onnx(), local_names(graph)
-    sizes, places, target = (_unused(f"{node.output[0]}/{part}", used) for part in ("sizes", "places", "shape"))
-    others = [k for k in range(len(shape)) if k != axis % len(shape)]
-    tensors.tensors[places] = np.array(others, np.int64)
-    make, attributes = onnx.helper.make_node, {"allowzero": 1} if opset >= _ALLOWZERO else {}
+    sizes, places, target = (fresh_name(f"{node.output[0]}/{part}", used) for part in ("sizes", "places", "shape"))
+    tensors[places] = np.array([k for k in range(rank) if k != axis % rank], np.int64)
+    make, attributes = import_onnx().helper.make_node, {"allowzero": 1} if opset >= _ALLOWZERO else {}
     return [
         make("Shape", [name], [sizes]),
         make("Gather", [sizes, places], [target]),
         make("Reshape", [name, target], [node.output[0]], **attributes),
     ]
-
-
-def _unused(name: str, used: set[str]) -> str:
-    while name in used:
-        name += "_"
-    used.add(name)
-    return name
-
-
-def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
-    """Rename values in a graph and its bodies, in place."""
-    if not names:
-        return
-    for tensor in graph.initializer:
-        tensor.name = names.get(tensor.name, tensor.name)
-    for value in (*graph.output, *graph.value_info):
-        value.name = names.get(value.name, value.name)
-    for node in graph.node:
-        for listed in (node.input, node.output):
-            listed[:] = [names.get(name, name) for name in listed]
-        for _, body in subgraphs(node):
-            inside = local_names(body)
-            _rename(body, {old: new for old, new in names.items() if old not in inside})
