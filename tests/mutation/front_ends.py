@@ -122,7 +122,7 @@ FAULTS = (
     ),
     Fault(
         "the initial value of a variable may have another dtype",
-        "frontends/openvino/translation/states.py",
+        "frontends/openvino/translation/bodies.py",
         "if expected not in (None, ctx.dtype(0)):",
         "if expected is not None and ctx.dtype(0) is None:",
         f"{_IR}/ir/test_variables.py",

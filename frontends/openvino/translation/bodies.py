@@ -1,4 +1,4 @@
-"""Translation of TensorIterator, Loop and If to Scan, Loop and If of ONNX.
+"""Translation of what needs its scope: TensorIterator, Loop and If, and variables.
 
 A TensorIterator runs once for each slice of its inputs, a Scan once for each step along an axis:
 
@@ -6,6 +6,7 @@ A TensorIterator runs once for each slice of its inputs, a Scan once for each st
     Y [N, T, 1, H], scanned along axis 1   ->   Y [N, T, H]
 
 A Loop has a number of iterations and a condition instead; its body gathers the slice of X of the current iteration.
+A variable has a value before each scope and one after it.
 """
 
 from __future__ import annotations
@@ -15,13 +16,12 @@ import numpy as np
 from pyrnnx.errors import FormatError, UnsupportedError
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL
 
+from ..ir.element_types import by_precision
 from ..ir.port_maps import Body, read_body
 from ..looped_cells import LoopedCell
 from .attributes import LARGEST
-from .constants import ConstantValues
-from .context import LayerContext
+from .context import END, LayerContext, not_translated, translates
 from .graph import SMALL
-from .inputs import END
 from .iterations import (
     Iterations,
     assign,
@@ -33,15 +33,19 @@ from .iterations import (
     variables_after,
 )
 from .operations.recurrent import DOMAIN, arranged, operator, selected
-from .scope import InScope, Scope, not_translated
-
-__all__ = ["BODIES"]
+from .scope import Scope
 
 
-def _tensor_iterator(scope: Scope, ctx: LayerContext) -> list[str]:
-    looped = scope.whole.net.looped.get(ctx.layer)
+def _scope(ctx: LayerContext) -> Scope:
+    assert isinstance(ctx.values, Scope)  # constants depend on no bodies and variables
+    return ctx.values
+
+
+@translates("TensorIterator")
+def _tensor_iterator(ctx: LayerContext) -> list[str]:
+    looped = _scope(ctx).net.looped.get(ctx.layer)
     if looped is not None:
-        return _sequence(ctx, looped, scope.whole.constants, keep_operation=scope.whole.prepared is not None)
+        return _sequence(ctx, looped)
     body = _body(ctx, "body")
     if body.iteration is not None or body.condition is not None:
         raise FormatError(f"{body.label}: the port map has a purpose; only the port map of a Loop may have one")
@@ -54,12 +58,12 @@ def _tensor_iterator(scope: Scope, ctx: LayerContext) -> list[str]:
             f"{body.label}: its sliced inputs have {sorted(filter(None, counts))} slices; expected the same number in "
             "each"
         )
-    return Iterations(scope, ctx, body).by_scan(sliced)
+    return Iterations(_scope(ctx), ctx, body).by_scan(sliced)
 
 
-def _sequence(ctx: LayerContext, loop: LoopedCell, constants: ConstantValues, *, keep_operation: bool) -> list[str]:
+def _sequence(ctx: LayerContext, loop: LoopedCell) -> list[str]:
     """Translate the loop to OpenVINO's operation or to ONNX's operator; return the names of the loop's outputs."""
-    layer = loop.layer
+    layer, keep_operation = loop.layer, ctx.values.runner(ctx.layer) is not None
     convention = layer.convention if keep_operation else CANONICAL
     names = {"X": arranged(ctx, ctx[loop.X], loop.axes, convention.axes_of("X"))}
     for argument, place in loop.states.items():
@@ -70,7 +74,7 @@ def _sequence(ctx: LayerContext, loop: LoopedCell, constants: ConstantValues, *,
         outputs = ctx.nodes(layer.type, *inputs, outputs=len(layer.operation.outputs), domain=DOMAIN)
         values = dict(zip(layer.operation.outputs, outputs, strict=True))
     else:
-        values = operator(ctx, layer, layer.check_weights(loop.arrays(constants.value)), {}, names)
+        values = operator(ctx, layer, layer.check_weights(loop.arrays(ctx.values.array)), {}, names)
     results = [""] * len(ctx.layer.outputs)
     for place, (argument, axes) in loop.outputs.items():
         results[place] = selected(ctx, values[argument], convention.axes_of(argument), axes)
@@ -88,12 +92,13 @@ def _lengths(ctx: LayerContext, loop: LoopedCell) -> str:
     return ctx.node("Expand", ctx.dimension(X, steps), ctx.dimension(X, rows))
 
 
-def _loop(scope: Scope, ctx: LayerContext) -> list[str]:
+@translates("Loop", since=5)
+def _loop(ctx: LayerContext) -> list[str]:
     body = _body(ctx, "body")
     sliced = [sliced_input(ctx, mapped) for mapped in body.inputs if mapped.slices is not None]
     limit, first = ctx.element(0, "the number of iterations"), ctx.element(1, "the first condition")
     condition = ctx.reshape(ctx[1], []) if first is None else ctx.constant(bool(first), "bool")
-    again = True if body.condition is None else scope.whole.constants.value(body.condition.sources[0])
+    again = True if body.condition is None else ctx.values.array(body.condition.sources[0])
     endless = (first is None or bool(first)) and again is not None and bool(np.all(again))
     if limit is None:
         trips = ctx.scalar_int64(0)
@@ -116,10 +121,12 @@ def _loop(scope: Scope, ctx: LayerContext) -> list[str]:
                 raise FormatError(
                     f"{body.label}: {item.mapped.layer.label} has {item.size} slices for {limit} iterations"
                 )
-    return Iterations(scope, ctx, body).by_loop(sliced, trips, condition)
+    return Iterations(_scope(ctx), ctx, body).by_loop(sliced, trips, condition)
 
 
-def _if(scope: Scope, ctx: LayerContext) -> list[str]:
+@translates("If", since=8)
+def _if(ctx: LayerContext) -> list[str]:
+    scope = _scope(ctx)
     bodies = {tag: _body(ctx, f"{tag}_body") for tag in ("then", "else")}
     variables = body_variables(scope, *bodies.values())
     places = sorted(set.intersection(*({mapped.place for mapped in body.outputs} for body in bodies.values())))
@@ -145,10 +152,43 @@ def _if(scope: Scope, ctx: LayerContext) -> list[str]:
     return [names.get(place, "") for place in range(len(ctx.layer.outputs))]
 
 
-BODIES: dict[str, tuple[int, InScope]] = {"tensoriterator": (1, _tensor_iterator), "loop": (5, _loop), "if": (8, _if)}
-
-
 def _body(ctx: LayerContext, tag: str) -> Body:
     if not ctx.layer.bodies:
         raise UnsupportedError(not_translated(ctx.layer))
     return read_body(ctx.layer, tag)
+
+
+@translates("ReadValue", since=3)
+def _read_value(ctx: LayerContext) -> str:
+    scope = _scope(ctx)
+    identifier = _identifier(ctx)
+    ctx.ignore("variable_type", "variable_shape")  # `variables` has read them
+    if len(ctx) > 1:
+        raise FormatError(f"{ctx.label}: the layer has {len(ctx)} inputs; expected at most 1")
+    if ctx.has(0):
+        expected = _declared(ctx)
+        if expected not in (None, ctx.dtype(0)):
+            raise FormatError(f"{ctx.label}: its first value has dtype {ctx.dtype(0)}; expected {expected}")
+    return ctx.node("Identity", scope.states[identifier] if identifier in scope.states else ctx[0])
+
+
+def _declared(ctx: LayerContext) -> str | None:
+    """Return the dtype of the output port; None if it is dynamic."""
+    precision = ctx.layer.outputs[0].precision
+    return None if precision is None else by_precision(ctx.label, precision).computed
+
+
+@translates("Assign", since=3)
+def _assign(ctx: LayerContext) -> str:
+    scope = _scope(ctx)
+    identifier, (value,) = _identifier(ctx), ctx.exactly(1)
+    scope.assigned[identifier] = value
+    return ctx.node("Identity", value)
+
+
+def _identifier(ctx: LayerContext) -> str:
+    ctx.ignore("variable_id")
+    identifier = ctx.layer.data.get("variable_id", "")
+    if not identifier:
+        raise UnsupportedError(f"{not_translated(ctx.layer)}: it has no variable_id")
+    return identifier

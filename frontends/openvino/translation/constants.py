@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import FormatError, PyrnnxError, shortened
+from pyrnnx.errors import PyrnnxError, shortened
 
+from ...onnx.graph.walk import prune
 from ...onnx.onnx_package import import_onnx
 from ...onnx.session import NotRunnable, constant_values, onnxruntime
 from ..ir.bin_file import BinFile
 from ..ir.layer import NetLayer, Output
 from ..ir.port_maps import read_body
-from ..layers import IRLayer
+from ..ir.variables import variable_ids
 from ..net import Net
-from .context import LayerContext, Translator
-from .graph import SMALL, Graph, guarded
-from .inputs import ValueNames
-from .operations import translator
+from .context import Values, translate_layer, translator
+from .graph import SMALL, Graph
 
 
 class ConstantValues:
@@ -40,51 +39,53 @@ class ConstantValues:
 
     def value(self, output: Output) -> AnyArray | None:
         """Return a value; None if it depends on the model's inputs or on a layer that is not translated."""
+        output = self._source(output)
         if output.layer not in self.layers:
             return None
-        known: dict[Output, AnyArray] = {}
+        if output.layer.type == "Const":
+            return self.weights.constant(output.layer)
+        array = self._cache.get(output)
+        if array is None:
+            array = self._computed(output)
+            if array.size <= SMALL:
+                self._cache[output] = array
+        return array
+
+    def _source(self, output: Output) -> Output:
+        """Return the value that a Parameter of a body always has."""
+        while output.layer in self._outer:
+            output = self._outer[output.layer]
+        return output
+
+    def _computed(self, output: Output) -> AnyArray:
+        what = f"{output.layer.label}: computing its constant value"
+        import_onnx(what)
+        onnxruntime(what)
+        values = Values(Graph(output.layer.label), self.value)
         for layer in self.net.in_order(self._uncomputed(output)):
-            known |= self._results(layer, known)
-        return self._known(output, known)
+            names = translate_layer(layer, values)
+            values.names |= {Output(layer, k): name for k, name in enumerate(names)}
+        name = values.name(output)
+        model = values.graph.model((), [values.graph.onnx.ValueInfoProto(name=name)])
+        prune(model.graph)
+        try:
+            (array,) = constant_values(model, [name])
+        except NotRunnable as error:
+            message = shortened(str(error))
+            raise PyrnnxError(f"{output.layer.label}: its value, a constant, cannot be computed ({message})") from error
+        result: AnyArray = array
+        return result
 
     def _uncomputed(self, output: Output) -> set[NetLayer]:
         """Return the layers that have to be computed for a value."""
         layers: set[NetLayer] = set()
         queue = [output]
         while queue:
-            value = queue.pop()
-            if value.layer in self._outer:
-                queue.append(self._outer[value.layer])
-            elif value.layer.type != "Const" and value not in self._cache and value.layer not in layers:
+            value = self._source(queue.pop())
+            if value.layer.type != "Const" and value not in self._cache and value.layer not in layers:
                 layers.add(value.layer)
                 queue += value.layer.sources
         return layers
-
-    def _known(self, output: Output, known: Mapping[Output, AnyArray]) -> AnyArray | None:
-        while output.layer in self._outer:
-            output = self._outer[output.layer]
-        if output.layer.type == "Const":
-            return self.weights.constant(output.layer)
-        array = known.get(output)
-        return self._cache.get(output) if array is None else array
-
-    def _results(self, layer: NetLayer, known: Mapping[Output, AnyArray]) -> dict[Output, AnyArray]:
-        what = f"{layer.label}: computing its constant value"
-        import_onnx(what)
-        onnxruntime(what)
-        graph = Graph(layer.label)
-        function = translator(layer)
-        assert function is not None  # `layers` has only those with a translator
-        names = translate_layer(layer, function, ValueNames(graph, lambda source: self._known(source, known)))
-        infos = [graph.onnx.ValueInfoProto(name=name) for name in dict.fromkeys(names)]
-        try:
-            arrays = constant_values(graph.model((), infos), names)
-        except NotRunnable as error:
-            message = shortened(str(error))
-            raise PyrnnxError(f"{layer.label}: its value, a constant, cannot be computed ({message})") from error
-        results = {Output(layer, k): array for k, array in enumerate(arrays)}
-        self._cache |= {key: array for key, array in results.items() if array.size <= SMALL}
-        return results
 
 
 def _invariant(net: Net) -> dict[NetLayer, Output]:
@@ -106,34 +107,12 @@ def _constant_layers(net: Net, outer: Mapping[NetLayer, Output]) -> frozenset[Ne
         if layer in outer:
             if outer[layer].layer in constant:
                 constant.add(layer)
-        elif layer.type == "Const" or (
-            layer.sources
-            and net.declared(layer) is None
-            and all(source.layer in constant for source in layer.sources)
-            and translator(layer) is not None
-        ):
+        elif layer.type == "Const" or (_is_function(net, layer) and {row.layer for row in layer.sources} <= constant):
             constant.add(layer)
     return frozenset(constant)
 
 
-def translate_layer(
-    layer: NetLayer,
-    function: Translator,
-    values: ValueNames,
-    used: Callable[[int], bool] = lambda k: True,
-    recurrent: IRLayer | None = None,
-) -> list[str]:
-    """Translate a layer with `function`; return the names of its outputs' values."""
-    ctx = LayerContext(layer, values, used, recurrent)
-    with guarded(layer.label, f"attributes and inputs of {shortened(layer.type)}"):
-        names = function(ctx)
-    if recurrent is None:  # else the reader has checked them
-        ctx.check_attributes()
-    outputs = [names] if isinstance(names, str) else list(names)
-    for k in range(len(outputs), len(layer.outputs)):
-        if used(k):
-            raise FormatError(
-                f"{layer.label}: another layer reads its output {k}; {shortened(layer.type)} has {len(outputs)} "
-                f"{'output' if len(outputs) == 1 else 'outputs'}"
-            )
-    return outputs
+def _is_function(net: Net, layer: NetLayer) -> bool:
+    """Return whether a layer can be translated alone, and its inputs decide its results."""
+    alone = layer.sources and not layer.bodies and not variable_ids([layer]) and net.declared(layer) is None
+    return bool(alone) and translator(layer) is not None

@@ -13,7 +13,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 
-from ...onnx.graph.walk import all_nodes, needed_names
+from ...onnx.graph.walk import all_nodes
 from ...onnx.onnx_package import import_onnx
 
 if TYPE_CHECKING:
@@ -50,17 +50,6 @@ def guarded(label: str, expected: str) -> Iterator[None]:
     except Exception as error:
         reason = f"{type(error).__name__}: {shortened(str(error))}"
         raise FormatError(f"{label}: cannot be translated to ONNX ({reason}); expected {expected}") from error
-
-
-def drop_unused(graph: GraphProto) -> set[str]:
-    """Drop nodes whose results nothing needs; return the names that the others and the outputs need."""
-    needed = {value.name for value in graph.output}
-    for index in reversed(range(len(graph.node))):
-        if needed.isdisjoint(graph.node[index].output):
-            del graph.node[index]
-        else:
-            needed |= needed_names(graph.node[index])
-    return needed
 
 
 def element_type(dtype: str) -> int:

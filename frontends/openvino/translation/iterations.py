@@ -12,10 +12,9 @@ from pyrnnx.errors import FormatError, UnsupportedError, shown
 from ..ir.layer import NetLayer, Output
 from ..ir.port_maps import Body, Mapped, Slices
 from ..ir.variables import Variable, variable_ids
-from .context import LayerContext
+from .context import BEGIN, LayerContext
 from .dimensions import output_info, variable_info
 from .graph import Graph
-from .inputs import BEGIN
 from .scope import Scope
 
 if TYPE_CHECKING:
@@ -73,15 +72,15 @@ class Iterations:
 
     def _input(self, parameter: NetLayer) -> ValueInfoProto:
         output = Output(parameter, 0)
-        name = self.inner.values.names[output] = self._graph.value_name(parameter.name)
-        return output_info(self._graph, output, name)
+        name = self.inner.names[output] = self._graph.value_name(parameter.name)
+        return output_info(output, name)
 
     def _carried(self) -> list[ValueInfoProto]:
         """Add the body's carried inputs: those with back edges, and variables."""
         infos = [self._input(mapped.layer) for mapped in self.carried]
         for variable in self.variables:
             name = self.inner.states[variable.id] = self._graph.value_name(variable.id)
-            infos.append(variable_info(self._graph, variable, name))
+            infos.append(variable_info(variable, name))
         return infos
 
     def _first(self) -> list[str]:
@@ -145,13 +144,13 @@ class Iterations:
         parameter = self.body.iteration
         if parameter is not None:
             output = Output(parameter, 0)
-            info = output_info(self._graph, output, "")
+            info = output_info(output, "")
             name, shape = step, output.port.shape
             if info.type.tensor_type.elem_type not in (0, int(self._graph.onnx.TensorProto.INT64)):
                 (name,) = self._graph.node("Cast", [name], parameter.name, to=info.type.tensor_type.elem_type)
             if shape:
                 (name,) = self._graph.node("Reshape", [name, self._graph.constant([1] * len(shape))], parameter.name)
-            self.inner.values.names[output] = name
+            self.inner.names[output] = name
 
     def _gather(self, item: Sliced, step: str) -> None:
         """Gather the iteration's part of an input; the run fails if there is none."""
@@ -161,13 +160,13 @@ class Iterations:
             (index,) = graph.node("Sub", [graph.constant(np.int64(-1)), step], layer.name)
         (index,) = graph.node("Reshape", [index, graph.constant([1])], layer.name)
         (name,) = graph.node("Gather", [item.name, index], layer.name, axis=slices.axis)
-        self.inner.values.names[Output(layer, 0)] = name
+        self.inner.names[Output(layer, 0)] = name
 
     def _condition(self, again: str) -> str:
         """Return the condition for another iteration, a scalar; `again` if the body has none."""
         name = again
         if self.body.condition is not None:
-            name = self.inner.values.name(self.body.condition.sources[0])
+            name = self.inner.name(self.body.condition.sources[0])
         shape = self._graph.constant(np.zeros(0, np.int64))
         return self._graph.node("Reshape", [name, shape], f"{self.ctx.layer.name}/condition")[0]
 
@@ -210,21 +209,21 @@ def body_scope(scope: Scope, ctx: LayerContext, body: Body, name: str) -> Scope:
     """Return the scope of a body, with the names of inputs that are the same in every iteration."""
     inner = scope.inside(body.graph, name)
     for mapped in body.invariant:
-        inner.values.names[Output(mapped.layer, 0)] = ctx[mapped.place]
+        inner.names[Output(mapped.layer, 0)] = ctx[mapped.place]
     return inner
 
 
 def body_result(inner: Scope, layer: NetLayer) -> ValueInfoProto:
     """Add a Result as an output of the body."""
     source = layer.sources[0]
-    name = inner.graph.node("Identity", [inner.values.name(source)], layer.name)[0]
-    return output_info(inner.graph, source, name)
+    name = inner.graph.node("Identity", [inner.name(source)], layer.name)[0]
+    return output_info(source, name)
 
 
 def body_variables(scope: Scope, *bodies: Body) -> list[Variable]:
     """Return the variables that bodies, nested ones too, read or assign."""
     ids = variable_ids(layer for body in bodies for layer in body.graph.everything)
-    variables = [scope.whole.variables[identifier] for identifier in ids]
+    variables = [scope.variables[identifier] for identifier in ids]
     for variable in variables:
         if variable.id not in scope.states and variable.id not in scope.assigned:
             raise UnsupportedError(
@@ -239,7 +238,7 @@ def variables_after(inner: Scope, variables: Sequence[Variable]) -> list[ValueIn
     infos = []
     for variable in variables:
         (name,) = inner.graph.node("Identity", [inner.current(variable.id)], variable.id)
-        infos.append(variable_info(inner.graph, variable, name))
+        infos.append(variable_info(variable, name))
     return infos
 
 

@@ -11,20 +11,20 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import UnsupportedError, shown
 
+from ...onnx.graph.walk import prune
 from ...onnx.model import Model
 from ...onnx.onnx_package import import_onnx
-from ..ir.layer import NetLayer, Output
+from ..ir.layer import Output
 from ..ir.variables import Variable, variables
 from ..layers import BoundLayer, IRLayer
-from .bodies import BODIES
+from . import bodies  # noqa: F401  # fills the table of translators
 from .constants import ConstantValues
 from .dimensions import input_info, output_info, variable_info, with_output_dimensions
-from .graph import LARGEST_MODEL, Graph, drop_unused, guarded
-from .scope import Prepared, Scope, Whole
-from .states import STATES
+from .graph import LARGEST_MODEL, Graph, guarded
+from .scope import Prepared, Scope
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, ValueInfoProto
+    from onnx import ModelProto
 
 LARGEST_DEFAULT = 2**20  # elements of a variable's zeros in an exported model
 _EXPECTED = "consistent attributes, ports and constants in each layer"
@@ -48,12 +48,9 @@ def export(constants: ConstantValues, names: Names, label: str) -> ModelProto:
                 "one, which inputs of ONNX models need"
             )
     with guarded(f"IR {shown(net.name)}", _EXPECTED):
-        result = _Translation(constants, names, None).run()
+        result, _ = _translated(constants, names, None)
     with guarded(label, _EXPECTED):
-        needed = drop_unused(result.graph)  # what is computed in a wider type instead
-        for k in reversed(range(len(result.graph.initializer))):
-            if result.graph.initializer[k].name not in needed:
-                del result.graph.initializer[k]
+        prune(result.graph)  # what is computed in a wider type instead
         if result.ByteSize() > LARGEST_MODEL:
             raise UnsupportedError(f"{label}: the ONNX model would exceed {LARGEST_MODEL} bytes (2 GB)")
         result = with_output_dimensions(result)
@@ -122,58 +119,53 @@ def program(
         As for `read_model`.
     """
     with guarded(f"IR {shown(constants.net.name)}", _EXPECTED):
-        translation = _Translation(constants, names, prepared)
-        model = translation.run(missing, everything=True)
-    reads = [layer for identifier in missing for layer in translation.variables[identifier].reads]
-    first_values = frozenset(translation.values[Output(layer, 0)] for layer in reads if layer in constants.net.order)
-    run_by = translation.run_by
-    runnable = Model(model, label, session_options=session_options, others=run_by)
-    return Program(runnable, translation.values, first_values, run_by)
+        model, scope = _translated(constants, names, prepared, missing, everything=True)
+    reads = [layer for identifier in missing for layer in scope.variables[identifier].reads]
+    first_values = frozenset(scope.names[Output(layer, 0)] for layer in reads if layer in constants.net.order)
+    runnable = Model(model, label, session_options=session_options, others=scope.run_by)
+    return Program(runnable, scope.names, first_values, scope.run_by)
 
 
-class _Translation:
-    """The translation of one net; attributes and `prepared` as in `Whole` and `Scope`."""
-
-    def __init__(self, constants: ConstantValues, names: Names, prepared: Prepared | None) -> None:
-        self.net, self.names = constants.net, names
-        states = (name for pair in names.states.values() for name in pair)
-        self.graph = Graph(self.net.name or "model", {*names.inputs, *names.outputs, *states})
-        outputs: dict[Output, str] = {}  # two outputs of one value have the name of the first
-        for result, name in zip(self.net.results, names.outputs, strict=True):
-            outputs.setdefault(result.sources[0], name)
-        self.variables = {variable.id: variable for variable in variables(self.net)}
-        self._whole = Whole(self.net, constants, {**BODIES, **STATES}, prepared, self.variables)
-        self._scope = Scope(self._whole, self.net, self.graph, outputs)
-        self.values, self.run_by = self._scope.values.names, self._whole.run_by
-
-    def run(self, missing: frozenset[str] = frozenset(), *, everything: bool = False) -> ModelProto:
-        """Return the model; variables are inputs unless they are `missing`."""
-        infos = []
-        for layer, name in zip(self.net.parameters, self.names.inputs, strict=True):
-            self.values[Output(layer, 0)] = name
-            infos.append(input_info(self.graph, layer, name))
-        for identifier, variable in self.variables.items():
-            if identifier not in missing:
-                name = self._scope.states[identifier] = self.names.states[identifier][0]
-                infos.append(variable_info(self.graph, variable, name, is_input=True))
-        self._scope.translate(self.net.results, everything=everything)
-        results = [self._result(layer, name) for layer, name in zip(self.net.results, self.names.outputs, strict=True)]
-        results += [self._state(variable) for variable in self.variables.values()]
-        return self.graph.model(infos, results)
-
-    def _state(self, variable: Variable) -> ValueInfoProto:
-        """Add the final value of a variable as an output."""
-        scope, name = self._scope, self.names.states[variable.id][1]
-        known = variable.id in scope.assigned or variable.id in scope.states
-        value = scope.current(variable.id) if known else self.values[Output(variable.reads[0], 0)]
-        (identity,) = self.graph.node("Identity", [value], name)
-        self.graph.rename(identity, name, len(self.graph.nodes) - 1)
-        return variable_info(self.graph, variable, name)
-
-    def _result(self, layer: NetLayer, name: str) -> Any:
+def _translated(
+    constants: ConstantValues,
+    names: Names,
+    prepared: Prepared | None,
+    missing: frozenset[str] = frozenset(),
+    *,
+    everything: bool = False,
+) -> tuple[ModelProto, Scope]:
+    """Return the model of a net, and its scope; variables are inputs unless they are `missing`."""
+    net = constants.net
+    states = (name for pair in names.states.values() for name in pair)
+    graph = Graph(net.name or "model", {*names.inputs, *names.outputs, *states})
+    outputs: dict[Output, str] = {}  # two outputs of one value have the name of the first
+    for result, name in zip(net.results, names.outputs, strict=True):
+        outputs.setdefault(result.sources[0], name)
+    scope = Scope(constants, graph, outputs, prepared)
+    infos = []
+    for layer, name in zip(net.parameters, names.inputs, strict=True):
+        scope.names[Output(layer, 0)] = name
+        infos.append(input_info(layer, name))
+    for identifier, variable in scope.variables.items():
+        if identifier not in missing:
+            name = scope.states[identifier] = names.states[identifier][0]
+            infos.append(variable_info(variable, name, is_input=True))
+    scope.translate(net.results, everything=everything)
+    results = []
+    for layer, name in zip(net.results, names.outputs, strict=True):
         source = layer.sources[0]
-        value = self._scope.values.name(source)
-        if value != name:
-            (identity,) = self.graph.node("Identity", [value], layer.name or name)
-            self.graph.rename(identity, name, len(self.graph.nodes) - 1)
-        return output_info(self.graph, source, name)
+        _name_output(graph, scope.name(source), name, layer.name or name)
+        results.append(output_info(source, name))
+    for variable in scope.variables.values():
+        name = names.states[variable.id][1]
+        known = variable.id in scope.assigned or variable.id in scope.states
+        value = scope.current(variable.id) if known else scope.names[Output(variable.reads[0], 0)]
+        _name_output(graph, value, name, name)
+        results.append(variable_info(variable, name))
+    return graph.model(infos, results), scope
+
+
+def _name_output(graph: Graph, value: str, name: str, node_name: str) -> None:
+    if value != name:
+        (identity,) = graph.node("Identity", [value], node_name)
+        graph.rename(identity, name, len(graph.nodes) - 1)

@@ -8,8 +8,7 @@ is computed in f32 from the first Convert on, as in OpenVINO's CPU plugin.
 from __future__ import annotations
 
 from ...ir.layer import NetLayer, Output
-from ..context import LayerContext, translator
-from ..inputs import ValueNames
+from ..context import LayerContext, translate_layer, translator
 
 _MOVES = ("reshape", "transpose", "squeeze", "unsqueeze")
 
@@ -24,11 +23,11 @@ def decompressed(ctx: LayerContext) -> str | None:
     leaves = _leaves(layer, "multiply", chain)
     if leaves is None or any(translator(layer) is None for layer in chain):
         return None
-    values = ctx.overridable_values()
+    values = ctx.values.overridable()
     for leaf in leaves:
         values.names[leaf] = _widened(ctx, leaf)
     for layer in reversed(chain):
-        values.names[Output(layer, 0)] = _translated(layer, values)
+        (values.names[Output(layer, 0)],) = translate_layer(layer, values)
     return values.names[ctx.layer.sources[0]]
 
 
@@ -72,16 +71,7 @@ def _widened(ctx: LayerContext, leaf: Output) -> str:
     layer = leaf.layer if leaf.layer.type == "Const" else leaf.layer.sources[0].layer
     constant = Output(layer, 0)
     if layer.const_data.element_type.stored_only:
-        array = ctx.array_of(constant)
+        array = ctx.values.array(constant)
         assert array is not None
         return ctx.converted(array, "float32")
-    return ctx.cast(ctx.name_of(constant), "float32")
-
-
-def _translated(layer: NetLayer, values: ValueNames) -> str:
-    function = translator(layer)
-    assert function is not None
-    inner = LayerContext(layer, values, lambda k: True)
-    names = function(inner)
-    inner.check_attributes()
-    return names if isinstance(names, str) else names[0]
+    return ctx.cast(ctx.values.name(constant), "float32")

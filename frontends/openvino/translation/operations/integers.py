@@ -48,7 +48,7 @@ def single_byte(ctx: LayerContext, k: int) -> Byte | None:
     shape, wide = zero.port.shape, source.port.shape  # a scalar's shape may be unknown
     if wide is None or (shape is not None and (len(shape) > len(wide) or any(size != 1 for size in shape))):
         return None
-    array = ctx.array_of(zero)
+    array = ctx.values.array(zero)
     if array is not None:
         if array.size != 1:
             return None
@@ -68,7 +68,7 @@ def _byte(ctx: LayerContext, output: Output) -> Byte | None:
     (source,) = layer.sources
     if source.port.precision not in ("U8", "I8"):
         return None
-    name = ctx.name_of(source)
+    name = ctx.values.name(source)
     if source.port.precision == "U8":
         return Byte(name, "")
     shifted = ctx.node("Add", ctx.cast(name, "int32"), ctx.constant(_HALF, "int32"))

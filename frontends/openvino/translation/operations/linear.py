@@ -12,8 +12,7 @@ from pyrnnx._internal.dtypes import INTEGERS
 from pyrnnx.errors import FormatError, shown
 
 from ..attributes import LARGEST
-from ..context import LayerContext, translates
-from ..inputs import Dims
+from ..context import Dims, LayerContext, translates
 from .integers import product
 
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an Einsum's equation

@@ -94,7 +94,7 @@ def _max_pool_8(ctx: LayerContext) -> list[str]:
     """Return values and their indices among elements from `axis` on; ONNX counts all elements."""
     window, axis = _Window(ctx), ctx.whole("axis", 0)
     dtype = ctx.type_attribute("index_element_type", "i64")
-    if not ctx.used(1):
+    if not ctx.values.is_used(ctx.layer, 1):
         return ctx.nodes("MaxPool", ctx[0], outputs=1, **window.attributes)
     values, indices = ctx.nodes("MaxPool", ctx[0], outputs=2, **window.attributes)
     if ctx.axis(axis, ctx.rank(0)):

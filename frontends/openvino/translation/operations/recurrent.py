@@ -15,7 +15,7 @@ from pyrnnx.operator.tensor_info import fits
 
 from ...layers import BoundLayer, IRLayer
 from ...schemas import OPERATIONS, WEIGHTS
-from ..context import LayerContext, Translator, translates
+from ..context import LayerContext, translates
 
 DOMAIN = "org.openvinotoolkit"  # of OpenVINO's own operators
 
@@ -26,10 +26,14 @@ def weight_inputs(layer: IRLayer) -> tuple[int, ...]:
 
 
 def _recurrent(ctx: LayerContext) -> list[str]:
-    layer = ctx.recurrent
+    layer, runner = ctx.values.declared(ctx.layer), ctx.values.runner(ctx.layer)
     assert layer is not None  # the net has a declaration of every recurrent layer
     inputs = dict(zip(layer.arguments, range(len(ctx)), strict=True))
     _check_inputs(ctx, layer)
+    if runner is not None:  # a layer with weights runs their operation as `Layer.run` takes its arguments
+        order = CALL_ARGUMENTS if isinstance(runner, BoundLayer) else layer.arguments
+        names = [ctx[inputs[argument]] if argument in inputs else "" for argument in order]
+        return ctx.nodes(layer.type, *names, outputs=len(layer.outputs), domain=DOMAIN)
     weights = {
         name: ctx.constant_input(inputs[name], layer.convention.name_of(name)) for name in WEIGHTS if name in inputs
     }
@@ -101,24 +105,6 @@ def selected(ctx: LayerContext, name: str, axes: str, to: str) -> str:
 
 for row in OPERATIONS.values():
     translates(row.type, since=row.first_opset)(_recurrent)
-
-
-def as_operation(layer: BoundLayer | IRLayer) -> Translator:
-    """Return a translator of a recurrent layer to one node of OpenVINO's operation, which `layer` runs.
-
-    Its inputs are the arguments of `Layer.run`, or for a layer without weights all inputs in port order.
-    """
-
-    def translated(ctx: LayerContext) -> list[str]:
-        declared = ctx.recurrent
-        assert declared is not None  # the layer itself
-        _check_inputs(ctx, declared)
-        indices = {argument: k for k, argument in enumerate(declared.arguments)}
-        order = CALL_ARGUMENTS if isinstance(layer, BoundLayer) else declared.arguments
-        inputs = [ctx[indices[argument]] if argument in indices else "" for argument in order]
-        return ctx.nodes(declared.type, *inputs, outputs=len(declared.outputs), domain=DOMAIN)
-
-    return translated
 
 
 def _check_inputs(ctx: LayerContext, layer: IRLayer) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..context import LayerContext, translates
-from ..inputs import BEGIN, END
+from ..context import BEGIN, END, LayerContext, translates
 
 
 @translates("Reshape")

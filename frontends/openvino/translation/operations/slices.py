@@ -10,9 +10,8 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..context import LayerContext, translates
+from ..context import BEGIN, END, LayerContext, translates
 from ..graph import WIDENED
-from ..inputs import BEGIN, END
 
 _LISTS = {1: "start", 2: "stop", 3: "step"}
 

@@ -57,6 +57,7 @@ def run(cases: list[Case], dynamic: bool, folder: Path) -> None:
 # A version is named after the opset that introduced it. Not in the wheel: LSTMSequence-1.
 NEWEST = max(int(one.name.removeprefix("opset")) for one in iter_modules(openvino.__path__) if one.name[:5] == "opset")
 FACTORY_NAMES = {"prelu": "PRelu", "relu": "Relu", "softmax": "Softmax"}  # where they are not those of an IR
+FACTORY_NAMES |= {kind.lower(): kind for kind in ("TensorIterator", "Loop", "If", "ReadValue", "Assign")}
 GONE, UNTRANSLATED = {("lstmsequence", 1)}, {("interpolate", 1), ("gathernd", 5)}
 
 
