@@ -61,8 +61,8 @@ class Model(base.Model):
         The values that ReadValue and Assign carry from call to call, by variable_id, as in `state`. Calls are
         thread-safe and run one after the other; each `stream` has its own state, and streams run concurrently.
 
-    A model can be pickled and copied with the values of its variables. The copy contains the XML and each constant
-    once, so it needs no files; it prepares itself for calls again.
+    A model can be pickled and copied with the values of its variables. The copy contains the XML and the .bin, so
+    it needs no files; it prepares itself for calls again.
     """
 
     _fixed = base.Model._fixed | {"net", "weights", "session_options", "variables"}
@@ -114,9 +114,7 @@ class Model(base.Model):
         return self._translated().model.plan
 
     def __reduce__(self) -> tuple[Any, ...]:
-        constants = (layer for layer in self.net.everything if layer.type == "Const")
-        source = self.net, self.weights.only(constants), self.label
-        return Model, source, dict(self.state) or None
+        return Model, (self.net, self.weights, self.label), dict(self.state) or None
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.state = state

@@ -95,8 +95,8 @@ FAULTS = (
     Fault(
         "two edges may end in one port",
         "frontends/openvino/ir/net_graph.py",
-        "if sources[target][index] is not None:",
-        "if sources[target][index] == (source, output):",
+        "if index in sources[target]:",
+        "if sources[target].get(index) == (source, output):",
         f"{_IR}/ir/test_net.py {_IR}/test_model_errors.py",
     ),
     Fault(

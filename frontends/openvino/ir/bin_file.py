@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Any
-from weakref import WeakValueDictionary
+import threading
+import weakref
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.files import is_path, open_regular
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shown
 
 from .layer import ConstData, NetLayer
-from .storage import File, Memory, check_memory
+
+CHUNK = 2**30  # bytes of one read; nearly every constant fits into one
 
 
 class BinFile:
@@ -47,59 +49,36 @@ class BinFile:
     """
 
     def __init__(self, source: Any, *, may_be_absent: bool = False) -> None:
-        self._storage: Memory | File | None = None
+        self._data: AnyArray | _File | None = None
         if source is None:
             self.origin = "no weights were given"
         elif isinstance(source, (bytes, bytearray, memoryview)):
             self.origin = "the weights that were given"
             try:
-                data = np.frombuffer(source, np.uint8)
+                self._data = np.frombuffer(source, np.uint8)
             except (ValueError, BufferError) as error:  # a memoryview that is not contiguous
                 raise ArgumentError(f"read_model: weights cannot be read as bytes ({error})") from None
-            self._storage = Memory(data.size, {0: data})
-        elif is_path(source):
-            self._open(source, may_be_absent)
-        else:
+        elif not is_path(source):
             raise ArgumentError(
                 f"read_model: weights is {type(source).__name__}; expected the path of a .bin file, or bytes"
             )
+        elif may_be_absent and not os.path.exists(source):
+            self.origin = f"{shown(os.fspath(source))}, which does not exist"
+        else:
+            self.origin = shown(os.fspath(source))
+            self._data = _File(open_regular("weights", source, expected="the .bin file of an IR"), self.origin)
         # Constants in use, by `<data>`: one that several layers share is read once.
-        self._cache: WeakValueDictionary[ConstData, AnyArray] = WeakValueDictionary()
-
-    def _open(self, path: str | os.PathLike[str], may_be_absent: bool) -> None:
-        self.origin = shown(os.fspath(path))
-        if may_be_absent and not os.path.exists(path):
-            self.origin += ", which does not exist"
-            return
-        self._storage = File(open_regular("weights", path, expected="the .bin file of an IR"), self.origin)
+        self._cache: weakref.WeakValueDictionary[ConstData, AnyArray] = weakref.WeakValueDictionary()
 
     @property
     def size(self) -> int | None:
-        return None if self._storage is None else self._storage.size
-
-    def only(self, layers: Iterable[NetLayer]) -> BinFile:
-        """Return a copy in memory with only the bytes of these constants.
-
-        Raises
-        ------
-        PyrnnxError
-            As in `constant`.
-        """
-        used = [self._located(layer) for layer in layers]
-        if self._storage is None:
-            return self
-        ends: dict[int, int] = {}
-        for data in used:
-            if data.elements:
-                ends[data.offset] = max(data.end, ends.get(data.offset, 0))
-        pieces = {first: self._storage.read("read_model", first, last) for first, last in ends.items()}
-        return _restored(self.origin, Memory(self._storage.size, pieces))
+        return None if self._data is None else self._data.size
 
     def __reduce__(self) -> tuple[Any, ...]:
-        storage = self._storage
-        if isinstance(storage, File):
-            storage = Memory(storage.size, {0: storage.read("read_model", 0, storage.size)})
-        return _restored, (self.origin, storage)
+        data = self._data
+        if isinstance(data, _File):
+            return _restored, (self.origin, data.read("read_model", 0, data.size))
+        return _restored, (self.origin, None if data is None else data.tobytes())
 
     def check(self, layer: NetLayer) -> None:
         """Check the attributes of a Const without reading its bytes.
@@ -110,7 +89,20 @@ class BinFile:
             An attribute is missing or not a number, the size does not match shape and type, or the bytes exceed the
             weights.
         """
-        self._located(layer)
+        data = layer.const_data
+        if not data.elements:
+            return
+        if self.size is None:
+            reason = self.origin if self.origin.startswith("no") else f"the weights are in {self.origin}"
+            raise FormatError(
+                f"{layer.label}: its {data.size} bytes are needed, but {reason}; expected the .bin file next to the "
+                ".xml, or in Python weights=..., a path or bytes"
+            )
+        if data.end > self.size:
+            raise FormatError(
+                f"{layer.label}: offset {data.offset} and size {data.size} exceed the {self.size} bytes of "
+                f"{self.origin}"
+            )
 
     def constant(self, layer: NetLayer) -> AnyArray:
         """Return the value of a Const, read-only; without a copy if bytes are in memory and aligned.
@@ -123,7 +115,8 @@ class BinFile:
             As in `check`; or the element type is not supported, the file has become too short or cannot be read, or the
             constant exceeds `pyrnnx.get_memory_limit`.
         """
-        data = self._located(layer)
+        self.check(layer)
+        data = layer.const_data
         array = self._cache.get(data)
         if array is None:
             array = self._cache[data] = self._read(layer.label, data)
@@ -132,36 +125,54 @@ class BinFile:
 
     def _read(self, label: str, data: ConstData) -> AnyArray:
         dtype = data.element_type.numpy_dtype(label)
-        if not data.elements or self._storage is None:
+        if not data.elements or self._data is None:
             return np.zeros(data.shape, dtype)
-        check_memory(label, data.elements * dtype.itemsize)
-        raw = self._storage.read(label, data.offset, data.end)
-        try:
-            return _values(raw, data, dtype).reshape(data.shape)
-        except MemoryError as error:
-            raise PyrnnxError(f"{label}: its {data.elements} elements of {dtype} exceed memory ({error})") from error
-
-    def _located(self, layer: NetLayer) -> ConstData:
-        data = layer.const_data
-        if not data.elements:
-            return data
-        if self.size is None:
-            reason = self.origin if self.origin.startswith("no") else f"the weights are in {self.origin}"
-            raise FormatError(
-                f"{layer.label}: its {data.size} bytes are needed, but {reason}; expected the .bin file next to the "
-                ".xml, or in Python weights=..., a path or bytes"
+        size, limit = data.elements * dtype.itemsize, config.get_memory_limit()
+        if size > limit:
+            raise PyrnnxError(
+                f"{label}: its {size} bytes exceed the limit of {limit}; pyrnnx.set_memory_limit(...) allows more"
             )
-        if data.end > self.size:
-            raise FormatError(
-                f"{layer.label}: offset {data.offset} and size {data.size} exceed the {self.size} bytes of "
-                f"{self.origin}"
-            )
-        return data
+        if isinstance(self._data, _File):
+            raw = np.frombuffer(self._data.read(label, data.offset, data.end), np.uint8)
+        else:
+            raw = self._data[data.offset : data.end]
+        return _values(raw, data, dtype).reshape(data.shape)
 
 
-def _restored(origin: str, storage: Memory | None) -> BinFile:
-    restored = BinFile(None)
-    restored.origin, restored._storage = origin, storage
+class _File:
+    """An open file, closed with the last reference to this object."""
+
+    def __init__(self, file: BinaryIO, origin: str) -> None:
+        self._file, self._origin, self._lock = file, origin, threading.Lock()
+        self.size = os.fstat(file.fileno()).st_size
+        weakref.finalize(self, file.close)
+
+    def read(self, label: str, first: int, last: int) -> bytes:
+        pieces: list[bytes] = []
+        while first < last:
+            try:
+                pieces.append(self._read_at(first, min(CHUNK, last - first)))
+            except OSError as error:
+                raise FormatError(f"{label}: {self._origin} cannot be read ({error})") from error
+            if not pieces[-1]:
+                raise FormatError(
+                    f"{label}: {self._origin} ends at byte {first}, before byte {last}, the end of the constant: it "
+                    f"had {self.size} bytes when it was opened; expected a file that does not change"
+                )
+            first += len(pieces[-1])
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _read_at(self, offset: int, size: int) -> bytes:
+        if hasattr(os, "pread"):  # does not move the file position, which threads and forked processes share
+            return os.pread(self._file.fileno(), size, offset)
+        with self._lock:
+            self._file.seek(offset)
+            return self._file.read(size)
+
+
+def _restored(origin: str, data: bytes | None) -> BinFile:
+    restored = BinFile(data)
+    restored.origin = origin
     return restored
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -15,33 +15,16 @@ from lxml import etree
 from pyrnnx.errors import FormatError, shortened, shown
 
 from .element_types import ElementType, by_name
-from .numbers import integer
-from .ports import NetPort, read_ports
-from .shapes import Shape, parse_shape, port_shape, static_shape
+from .numbers import count, integer
+from .ports import NetPort, Shape, parse_shape, port_shape, read_ports
 
 NEWEST = 10**9  # above every opset
 MAX_ITEM = 8  # bytes of the largest element type
-# Spelling and numbers of input and output ports, by lower-case type; None: any number.
-_ENDS: dict[str, tuple[str, int, int | None]] = {
-    "parameter": ("Parameter", 0, 1),
-    "const": ("Const", 0, 1),
-    "result": ("Result", 1, None),
-}
+_ENDS = {"parameter": "Parameter", "const": "Const", "result": "Result"}  # spelling, by lower-case type
 
 
-@dataclass(frozen=True)
-class ConstData:
-    """The `<data>` of a Const.
-
-    Attributes
-    ----------
-    element_type : ElementType
-    shape : tuple of int
-    elements : int
-        Number of elements.
-    offset, size : int
-        Offset and number of bytes.
-    """
+class ConstData(NamedTuple):
+    """The `<data>` of a Const: type and shape of the value, and where its bytes are in the .bin."""
 
     element_type: ElementType
     shape: tuple[int, ...]
@@ -111,7 +94,7 @@ class NetLayer:
     @cached_property
     def const_data(self) -> ConstData:
         """Location and type of a Const in the .bin."""
-        return _const_data(self.label, self.data, self.shape)
+        return _const_data(self)
 
 
 def layer_label(kind: str, name: str, identifier: str) -> str:
@@ -122,52 +105,44 @@ def layer_label(kind: str, name: str, identifier: str) -> str:
 
 def opset_number(version: str) -> int | None:
     """Return the number of an opset, 5 for "opset5"; None if the text is not an opset."""
-    digits = version.removeprefix("opset")
     try:
-        number = integer(digits)
+        return integer(version.removeprefix("opset"), 0) if version.startswith("opset") else None
     except ValueError:
         return None
-    return number if digits != version and number >= 0 else None
 
 
 def element_layer(element: etree._Element) -> NetLayer:
     """Read a `<layer>`, without sources; an absent type or id is ""."""
     identifier, kind, name = element.get("id", "").strip(), element.get("type", ""), element.get("name", "")
-    end = _ENDS.get(kind.lower())
-    kind = kind if end is None else end[0]
+    kind = _ENDS.get(kind.lower(), kind)
     label = layer_label(kind or "layer without a type", name, identifier)
     section = element.find("data")
     data = {} if section is None else {str(key): str(value) for key, value in section.items()}
     inputs, outputs = read_ports(label, element, "input"), read_ports(label, element, "output")
+    is_source, ports = kind in ("Parameter", "Const"), (len(inputs), len(outputs))
+    if (is_source and ports != (0, 1)) or (kind == "Result" and len(inputs) != 1):
+        expected = "0 inputs and 1 output" if is_source else "1 inputs"
+        raise FormatError(f"{label}: {ports[0]} input ports and {ports[1]} output ports; expected {expected}")
     shape = None
-    if end is not None:
-        _check_form(label, end, inputs, outputs)
-        if kind != "Result":
-            (port,) = outputs
-            text = data.get("shape")
-            shape = None if text is None else parse_shape(label, text)
-            outputs = (NetPort(port.id, port_shape(label, text, shape, port), port.precision, port.names),)
-    version = element.get("version", "")
-    return NetLayer(identifier, name, kind, version, label, data, shape, inputs, outputs, element)
+    if is_source:
+        text = data.get("shape")
+        shape = None if text is None else parse_shape(label, text)
+        outputs = (replace(outputs[0], shape=port_shape(label, text, shape, outputs[0])),)
+    return NetLayer(identifier, name, kind, element.get("version", ""), label, data, shape, inputs, outputs, element)
 
 
-def _check_form(
-    label: str, end: tuple[str, int, int | None], inputs: tuple[NetPort, ...], outputs: tuple[NetPort, ...]
-) -> None:
-    _, input_count, output_count = end
-    if len(inputs) != input_count or (output_count is not None and len(outputs) != output_count):
-        expected = f"{input_count} inputs" + ("" if output_count is None else f" and {output_count} output")
-        raise FormatError(f"{label}: {len(inputs)} input ports and {len(outputs)} output ports; expected {expected}")
-
-
-def _const_data(label: str, data: Mapping[str, str], shape: Shape | None) -> ConstData:
-    """Read the `<data>` of a Const with the parsed `shape`."""
+def _const_data(layer: NetLayer) -> ConstData:
+    label, data = layer.label, layer.data
     for name in ("element_type", "shape", "offset", "size"):
         if name not in data:
             raise FormatError(f"{label}: {name} is missing; a Const needs element_type, shape, offset and size")
     element_type = by_name(label, data["element_type"])
-    sizes = static_shape(label, data["shape"], shape)
-    offset, size = _number(label, "offset", data["offset"]), _number(label, "size", data["size"])
+    sizes = tuple(size for size in layer.shape or () if isinstance(size, int))
+    if layer.shape is None or len(sizes) != len(layer.shape):
+        raise FormatError(
+            f"{label}: shape is {shown(data['shape'])}; expected sizes separated by commas, none of them dynamic"
+        )
+    offset, size = count(label, "offset", data["offset"]), count(label, "size", data["size"])
     elements = math.prod(sizes)
     if not elements:  # OpenVINO writes a constant without elements with size 1
         if math.prod([size for size in sizes if size]) * MAX_ITEM > sys.maxsize:
@@ -177,13 +152,3 @@ def _const_data(label: str, data: Mapping[str, str], shape: Shape | None) -> Con
         if size != nbytes:
             raise FormatError(f"{label}: size is {size}; expected {nbytes}, for shape {sizes} of {element_type.name}")
     return ConstData(element_type, sizes, elements, offset, size)
-
-
-def _number(label: str, name: str, text: str) -> int:
-    try:
-        number = integer(text.strip())
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise FormatError(f"{label}: {name} is {shown(text)}; expected a number, 0 or above")
-    return number

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pyrnnx.errors import FormatError
@@ -19,32 +20,19 @@ _SINK = re.compile(r"/sink_port_\d+$")  # suffix of a Result's name that convert
 
 
 class _Choice(NamedTuple):
-    """Candidates for the name of an input or output.
+    """Candidates for the name of an input or output."""
 
-    Attributes
-    ----------
-    wanted : str
-        The name by the rule of `Model`.
-    instead : sequence of str
-        Alternatives if an earlier one has that name.
-    aliases : sequence of str
-        Other names of the same value.
-    id : str
-        The unique id of its layer.
-    """
-
-    wanted: str
-    instead: Sequence[str]
-    aliases: Sequence[str]
+    wanted: str  # by the rule of `Model`
+    instead: Sequence[str]  # alternatives if an earlier one has that name
+    aliases: Sequence[str]  # other names of the same value
     id: str
+    source: NetLayer  # layer that computes the value
 
 
 def input_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
     """Return a TensorInfo for each Parameter, named by the rule of `Model`."""
-    choices = [_of_parameter(layer) for layer in net.parameters]
-    names = _names(choices)
     infos = []
-    for layer, name, aliases in zip(net.parameters, names, _aliases(choices, names), strict=True):
+    for layer, (name, aliases) in zip(net.parameters, _named(map(_of_parameter, net.parameters)), strict=True):
         port, text = layer.outputs[0], layer.data.get("element_type")
         dtype = _dtype(layer.label, port.precision) if text is None else by_name(layer.label, text).computed
         infos.append(TensorInfo(name, dtype, layer.shape if "shape" in layer.data else port.shape, aliases))
@@ -53,11 +41,9 @@ def input_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
 
 def output_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
     """Return a TensorInfo for each Result; one has the name of an input only if it is that input."""
-    inputs = dict(zip(_names([_of_parameter(layer) for layer in net.parameters]), net.parameters, strict=True))
-    choices = [_apart(_of_result(layer), inputs, layer.sources[0].layer) for layer in net.results]
-    names = _names(choices)
+    inputs = {info.name: layer for info, layer in zip(input_infos(net), net.parameters, strict=True)}
     infos = []
-    for layer, name, aliases in zip(net.results, names, _aliases(choices, names), strict=True):
+    for layer, (name, aliases) in zip(net.results, _named(map(_of_result, net.results), inputs), strict=True):
         port = layer.sources[0].port
         infos.append(TensorInfo(name, _dtype(layer.label, port.precision), port.shape, aliases))
     return tuple(infos)
@@ -74,7 +60,7 @@ def _dtype(label: str, precision: str | None) -> str | None:
 def _of_parameter(layer: NetLayer) -> _Choice:
     tensor, own = layer.outputs[0].names, layer.name
     wanted = own if own in tensor or not tensor else tensor[0]
-    return _Choice(wanted, (*tensor, own), (*tensor, own), layer.id)
+    return _Choice(wanted, (*tensor, own), (*tensor, own), layer.id, layer)
 
 
 def _of_result(layer: NetLayer) -> _Choice:
@@ -86,19 +72,14 @@ def _of_result(layer: NetLayer) -> _Choice:
         computed = f"{computed}.{source.index}"
     by_result = own in tensor or (own != layer.name and not tensor)
     wanted = own if by_result else tensor[0] if tensor else computed
-    return _Choice(wanted, (*tensor, layer.name), (*tensor, *source.port.names, computed, own, layer.name), layer.id)
+    aliases = (*tensor, *source.port.names, computed, own, layer.name)
+    return _Choice(wanted, (*tensor, layer.name), aliases, layer.id, source.layer)
 
 
-def _apart(choice: _Choice, inputs: Mapping[str, NetLayer], source: NetLayer) -> _Choice:
-    """Replace the wanted name of a choice if it is the name of an input other than `source`."""
-    if inputs.get(choice.wanted, source) is source:
-        return choice
-    free = [name for name in choice.instead if name and inputs.get(name, source) is source]
-    return choice._replace(wanted=free[0] if free else _free(f"{choice.wanted}.{choice.id}", inputs.keys()))
-
-
-def _names(choices: Sequence[_Choice]) -> list[str]:
-    """Return a unique name for each choice.
+def _named(
+    candidates: Iterable[_Choice], inputs: Mapping[str, NetLayer] = MappingProxyType({})
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Return a unique name for each choice, and the aliases that are neither a name nor an alias of another choice.
 
     ==========  =========  =====  =====================================================
     wanted      instead    id     name
@@ -109,23 +90,24 @@ def _names(choices: Sequence[_Choice]) -> list[str]:
     ""          ""         "3"    "3", the id
     ==========  =========  =====  =====================================================
     """
+    choices = list(candidates)
     wanted = {choice.wanted for choice in choices}
     names: dict[str, None] = {}
     for choice in choices:
+        used = names.keys() | {name for name, layer in inputs.items() if layer is not choice.source}
         name = choice.wanted
-        if not name or name in names:
-            free = [other for other in choice.instead if other and other not in names and other not in wanted]
+        if not name or name in used:
+            used |= wanted
+            free = [other for other in choice.instead if other and other not in used]
             with_id = f"{choice.wanted}.{choice.id}" if choice.wanted else choice.id
-            name = free[0] if free else _free(with_id, names.keys() | wanted)
+            name = free[0] if free else _free(with_id, used)
         names[name] = None
-    return list(names)
-
-
-def _aliases(choices: Sequence[_Choice], names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return, for each choice, the aliases that are neither a name nor an alias of another choice."""
     claims = Counter(alias for choice in choices for alias in set(choice.aliases))
-    claims.update(names)
-    return [tuple(alias for alias in dict.fromkeys(row.aliases) if alias and claims[alias] == 1) for row in choices]
+    claims.update(names.keys())
+    aliases = [
+        tuple(alias for alias in dict.fromkeys(choice.aliases) if alias and claims[alias] == 1) for choice in choices
+    ]
+    return list(zip(names, aliases, strict=True))
 
 
 def _free(name: str, used: Collection[str]) -> str:
@@ -139,9 +121,9 @@ def state_names(ids: Iterable[str], taken: Iterable[str]) -> dict[str, tuple[str
     used, names = set(taken), dict[str, tuple[str, str]]()
     for identifier in ids:
         before = _free(identifier, used)
-        after = _free(f"{before}_out", {*used, before})
-        used |= {before, after}
-        names[identifier] = before, after
+        used.add(before)
+        names[identifier] = before, _free(f"{before}_out", used)
+        used.add(names[identifier][1])
     return names
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -12,7 +11,7 @@ from lxml import etree
 
 from pyrnnx.errors import FormatError, UnsupportedError, shortened, shown
 
-from .layer import NetLayer, Output, element_layer, layer_label
+from .layer import NetLayer, Output, element_layer
 from .numbers import integer
 
 SHOWN = 8  # number of ports, or of layers of a cycle, that errors list
@@ -89,51 +88,34 @@ class NetGraph:
 
 
 def net_graph(root: etree._Element, what: str) -> NetGraph:
-    """Read the graph of a `<net>`, whose layers may have any type; `what` is its name in errors.
-
-    Raises
-    ------
-    PyrnnxError
-        The version is below 10, a layer lacks id or type, an id occurs twice, an edge has an unknown end, an input has
-        no edge or two, the graph has a cycle, the same holds in the body of a loop or an If, or bodies are nested
-        deeper than `DEEPEST`.
-    """
+    """Read the graph of a `<net>`, whose layers may have any type; `what` is its name in errors."""
     return _graph(root, what, read_version(what, root), 0)
 
 
 def _graph(root: etree._Element, what: str, version: int, depth: int) -> NetGraph:
-    """Read the graph of a `<net>` or a body."""
+    """Read the graph of a `<net>` or a body, in `depth` others."""
     section = root.find("layers")
     if section is None:
         raise FormatError(f"{what}: <{root.tag}> has no <layers>")
-    layers = [_layer(what, element) for element in section.iterchildren("layer")]
-    numbers: dict[str, int] = {}
-    for number, layer in enumerate(layers):
-        first = numbers.setdefault(layer.id, number)
-        if first != number:
-            labels = f"{layers[first].label} and {layer.label}"
-            raise FormatError(f"{what}: id {shortened(layer.id)} occurs twice, in {labels}")
-    ends = _connect(what, root, layers, numbers)
-    order = _sorted(what, [layer.label for layer in layers], [{number for number, _ in row} for row in ends])
-    connected: dict[int, NetLayer] = {}
-    for number in order:
-        layer = layers[number]
-        sources = tuple([Output(connected[source], index) for source, index in ends[number]])
-        bodies = _bodies(layer, version, depth)
-        connected[number] = replace(layer, sources=sources, bodies=bodies) if sources or bodies else layer
-    in_xml = tuple([connected[number] for number in range(len(layers))])
+    layers: dict[str, NetLayer] = {}
+    for element in section.iterchildren("layer"):
+        layer = element_layer(element)
+        if not layer.id or not layer.type:
+            raise FormatError(f"{what}: {layer.label} has no {'type' if layer.id else 'id'}")
+        first = layers.setdefault(layer.id, layer)
+        if first is not layer:
+            raise FormatError(f"{what}: id {shortened(layer.id)} occurs twice, in {first.label} and {layer.label}")
+    ends = _connect(what, root, layers)
+    connected: dict[str, NetLayer] = {}
+    for identifier in _sorted(what, layers, ends):
+        sources = tuple([Output(connected[source], index) for source, index in ends[identifier]])
+        bodies = _bodies(layers[identifier], version, depth)
+        connected[identifier] = replace(layers[identifier], sources=sources, bodies=bodies)
+    in_xml = tuple([connected[identifier] for identifier in layers])
     return NetGraph(root.get("name", ""), version, in_xml, tuple(connected.values()), root)
 
 
 def _bodies(layer: NetLayer, version: int, depth: int) -> dict[str, NetGraph]:
-    """Read the bodies of a layer.
-
-    Raises
-    ------
-    FormatError
-        A tag occurs twice, bodies are nested too deeply, or ids of ports are not those that OpenVINO writes: it counts
-        by the ids in a port map, but by the order of the document elsewhere.
-    """
     bodies: dict[str, NetGraph] = {}
     for tag in _BODIES.get(layer.type.lower(), ()) if layer.opset else ():
         elements = layer.element.findall(tag)
@@ -143,77 +125,46 @@ def _bodies(layer: NetLayer, version: int, depth: int) -> dict[str, NetGraph]:
             if depth == DEEPEST:
                 raise FormatError(f"{layer.label}: it is in {depth} bodies and has one; expected at most {DEEPEST}")
             bodies[tag] = _graph(elements[0], f"{layer.label}: <{tag}>", version, depth + 1)
-    if bodies:
-        ids = [port.id for port in layer.inputs]
-        if ids != list(range(len(ids))):
-            raise FormatError(f"{layer.label}: input ports have the ids {shown(ids)}; expected 0, 1, 2, ...")
-        ids = [port.id for port in layer.outputs]
-        if ids != sorted(ids):
-            raise FormatError(f"{layer.label}: output ports have the ids {shown(ids)}; expected ascending ids")
     return bodies
 
 
-def _layer(what: str, element: etree._Element) -> NetLayer:
-    identifier, kind = element.get("id", "").strip(), element.get("type", "")
-    if not identifier or not kind:
-        label = layer_label(kind or "layer without a type", element.get("name", ""), identifier)
-        raise FormatError(f"{what}: {label} has no id" if not identifier else f"{what}: {label}: it has no type")
-    return element_layer(element)
-
-
-# The end of an edge is a pair of integers: the layer's number in the order of the XML, and the index of a port.
-
-
-def _connect(
-    what: str, root: etree._Element, layers: Sequence[NetLayer], numbers: Mapping[str, int]
-) -> list[list[tuple[int, int]]]:
-    """Return, for each layer, the ends from which its inputs come."""
-    inputs = [{port.id: index for index, port in enumerate(layer.inputs)} for layer in layers]
-    outputs = [{port.id: index for index, port in enumerate(layer.outputs)} for layer in layers]
-    sources: list[list[tuple[int, int] | None]] = [[None] * len(layer.inputs) for layer in layers]
+def _connect(what: str, root: etree._Element, layers: Mapping[str, NetLayer]) -> dict[str, list[tuple[str, int]]]:
+    """Return the sources of each layer's inputs, by its id: the id of a layer, and the index of its output."""
+    sources: dict[str, dict[int, tuple[str, int]]] = {identifier: {} for identifier in layers}
     for section in root.iterchildren("edges"):
         for edge in section.iterchildren("edge"):
-            source, output = _end(what, edge, "from", layers, numbers, outputs)
+            source, output = _end(what, edge, "from", layers)
             if layers[source].type == "Result":
                 raise FormatError(
                     f"{layers[source].label}: {_describe(edge)} begins there; expected none, as a Result has no outputs"
                 )
-            target, index = _end(what, edge, "to", layers, numbers, inputs)
-            if sources[target][index] is not None:
+            target, index = _end(what, edge, "to", layers)
+            if index in sources[target]:
                 port = layers[target].inputs[index]
                 raise FormatError(f"{layers[target].label}: two edges lead to input port {port.id}; expected one")
             sources[target][index] = source, output
-    connected = []
-    for layer, ends in zip(layers, sources, strict=True):
-        if None in ends:
-            port = layer.inputs[ends.index(None)]
-            raise FormatError(f"{layer.label}: no edge leads to input port {port.id}; expected one")
-        connected.append([end for end in ends if end is not None])
-    return connected
+    for identifier, ends in sources.items():
+        for index, port in enumerate(layers[identifier].inputs):
+            if index not in ends:
+                raise FormatError(f"{layers[identifier].label}: no edge leads to input port {port.id}; expected one")
+    return {identifier: [ends[index] for index in sorted(ends)] for identifier, ends in sources.items()}
 
 
-def _end(
-    what: str,
-    edge: etree._Element,
-    end: str,
-    layers: Sequence[NetLayer],
-    numbers: Mapping[str, int],
-    ports: Sequence[Mapping[int, int]],
-) -> tuple[int, int]:
-    """Return one end of an edge."""
+def _end(what: str, edge: etree._Element, end: str, layers: Mapping[str, NetLayer]) -> tuple[str, int]:
+    """Return one end of an edge: the layer's id, and the index of a port."""
     identifier, text = edge.get(f"{end}-layer"), edge.get(f"{end}-port")
     if identifier is None or text is None:
         raise FormatError(f"{what}: {_describe(edge)} has no {end}-{'layer' if identifier is None else 'port'}")
-    layer = numbers.get(identifier.strip())
+    layer = layers.get(identifier.strip())
     if layer is None:
         raise FormatError(f"{what}: {_describe(edge)} names layer {shown(identifier)}, which does not exist")
+    ids = [port.id for port in (layer.outputs if end == "from" else layer.inputs)]
     try:
-        return layer, ports[layer][integer(text.strip())]
-    except (KeyError, ValueError):
-        kind = "output" if end == "from" else "input"
-        allowed = ", ".join(map(str, list(ports[layer])[:SHOWN])) or "none"
+        return layer.id, ids.index(integer(text.strip()))
+    except ValueError:
+        kind, allowed = "output" if end == "from" else "input", ", ".join(map(str, ids[:SHOWN])) or "none"
         raise FormatError(
-            f"{layers[layer].label}: {_describe(edge)} names {kind} port {shown(text)}; the layer has {allowed}"
+            f"{layer.label}: {_describe(edge)} names {kind} port {shown(text)}; the layer has {allowed}"
         ) from None
 
 
@@ -222,43 +173,21 @@ def _describe(edge: etree._Element) -> str:
     return "the edge with " + ", ".join(f"{key}={shown(edge.get(key, ''))}" for key in keys if key in edge.attrib)
 
 
-def _sorted(what: str, labels: Sequence[str], sources: Sequence[Collection[int]]) -> list[int]:
-    """Return the numbers of layers in topological order, ascending if several orders are possible."""
-    sorter = TopologicalSorter(dict(enumerate(sources)))
+def _sorted(what: str, layers: Mapping[str, NetLayer], ends: Mapping[str, Sequence[tuple[str, int]]]) -> Sequence[str]:
+    """Return the ids of layers in topological order."""
     try:
-        sorter.prepare()
+        return tuple(
+            TopologicalSorter({key: [source for source, _ in row] for key, row in ends.items()}).static_order()
+        )
     except CycleError as error:
-        raise FormatError(
-            f"{what}: layers depend on each other in a cycle: {_cycle(error.args[1][1:], labels)}"
-        ) from None
-    order: list[int] = []
-    ready: list[int] = []
-    while sorter.is_active():
-        for number in sorter.get_ready():
-            heapq.heappush(ready, number)
-        order.append(heapq.heappop(ready))
-        sorter.done(order[-1])
-    return order
-
-
-def _cycle(cycle: list[int], labels: Sequence[str]) -> str:
-    """Describe a cycle from its lowest layer back to it, so that the text does not depend on the search."""
-    first = cycle.index(min(cycle)) + 1
-    named = [labels[number] for number in cycle[first:] + cycle[:first]]
-    shown = named[:SHOWN] + (["..."] if len(named) > SHOWN else [])
-    return " -> ".join([*shown, named[0]])
+        cycle = error.args[1]
+        named = [layers[identifier].label for identifier in cycle[: SHOWN + 1]]
+        text = " -> ".join(named if len(cycle) <= SHOWN + 1 else [*named[:SHOWN], "...", layers[cycle[0]].label])
+        raise FormatError(f"{what}: layers depend on each other in a cycle: {text}") from None
 
 
 def read_version(what: str, root: etree._Element) -> int:
-    """Return the version of a `<net>`, 10 or above.
-
-    Raises
-    ------
-    FormatError
-        The version is missing.
-    UnsupportedError
-        The version is below 10.
-    """
+    """Return the version of a `<net>`, 10 or above."""
     text = root.get("version")
     if text is None:
         raise FormatError(f"{what}: <net> has no version; expected 10 or 11")

@@ -68,26 +68,22 @@ class Body:
 
 
 def read_body(layer: NetLayer, tag: str = "body") -> Body:
-    """Read the body of a layer in the element `tag`.
-
-    Raises
-    ------
-    FormatError
-        There is no body, a port or layer is unknown, connected twice or not at all, or a slice is invalid.
-    UnsupportedError
-        Slices have several elements, overlap, leave gaps, or cover only a part of an axis.
-    """
+    """Read the body of a layer in the element `tag`; parts of an axis, and slices of several elements, are errors."""
     graph, label = layer.bodies.get(tag), f"{layer.label}: <{tag}>"
     if graph is None:
         raise FormatError(f"{layer.label}: it has no <{tag}>")
     reader = _Reader(layer, label, graph)
     for element in _children(layer, tag.replace("body", "port_map"), "input", "output"):
         reader.read(element)
-    back_edges = dict(map(reader.back_edge, _children(layer, "back_edges", "edge")))
-    for parameter in back_edges:
+    back_edges: dict[NetLayer, NetLayer] = {}
+    for element in _children(layer, "back_edges", "edge"):
+        source, parameter = reader.back_edge(element)
+        if parameter in back_edges:
+            raise FormatError(f"{label}: two back edges lead to {parameter.label}; expected one")
         if parameter not in reader.inputs or reader.inputs[parameter].slices is not None:
             reason = "has no first value" if parameter not in reader.inputs else "is sliced"
             raise FormatError(f"{label}: {parameter.label} {reason}, but a back edge leads to it")
+        back_edges[parameter] = source
     for parameter in graph.parameters:
         if parameter not in reader.inputs and parameter is not reader.iteration:
             raise FormatError(f"{label}: {parameter.label} has no entry in the port map")
@@ -106,10 +102,6 @@ class _Reader:
     def __init__(self, layer: NetLayer, label: str, graph: NetGraph) -> None:
         self.layer, self.label = layer, label
         self._layers = {inner.id: inner for inner in graph.layers}
-        self._places = {
-            "input": {port.id: place for place, port in enumerate(layer.inputs)},
-            "output": {port.id: place for place, port in enumerate(layer.outputs)},
-        }
         self.inputs: dict[NetLayer, Mapped] = {}
         self.outputs: dict[int, Mapped] = {}
         self.iteration: NetLayer | None = None
@@ -117,115 +109,82 @@ class _Reader:
 
     def read(self, element: etree._Element) -> None:
         """Add an entry."""
-        kind = str(element.tag)
-        self._check(element, _KNOWN, f"{kind} of the port map")
-        if "purpose" in element.attrib:
-            self._special(element, kind)
-            return
-        end = self._end(element, kind)
-        place = self._place(element, kind)
-        slices = self._slices(element, kind)
-        if kind == "input":
-            if end in self.inputs or end is self.iteration:
-                raise FormatError(f"{self.label}: {end.label} has two entries in the port map; expected one")
-            self.inputs[end] = Mapped(place, end, slices)
-        else:
-            if place in self.outputs:
-                port = self.layer.outputs[place].id
-                raise FormatError(f"{self.label}: output port {port} has two entries in the port map; expected one")
-            self.outputs[place] = Mapped(place, end, slices)
-
-    def _special(self, element: etree._Element, kind: str) -> None:
-        """Add a control value of a Loop: the number of iterations, or the condition for another one."""
-        purpose = str(element.get("purpose"))
-        external = self._number(element, "external_port_id", _NOWHERE)
+        kind, purpose = str(element.tag), element.get("purpose")
+        what = f"{'an input' if kind == 'input' else 'an output'} of the port map"
+        self._check(element, _KNOWN, what)
         if kind == "input" and purpose in ("trip_count", "execution_condition"):
-            place = 0 if purpose == "trip_count" else 1
-            if self._place(element, kind) != place:
-                raise FormatError(
-                    f"{self.label}: {purpose} is input port {external}; expected the loop's input {place}"
-                )
+            return  # input 0 or 1 of a Loop
+        end = self._layer(element, "internal_layer_id", "Parameter" if kind == "input" else "Result")
+        twice = FormatError(f"{self.label}: {end.label} has two entries in the port map; expected one")
+        if end in self.inputs or end is self.iteration:
+            raise twice
+        if purpose is None:
+            mapped = Mapped(self._place(element, kind), end, self._slices(element, what))
+            if kind == "input":
+                self.inputs[end] = mapped
+            elif self.outputs.setdefault(mapped.place, mapped) is not mapped:
+                raise twice
             return
+        external = self._number(element, "external_port_id", _NOWHERE)
         expected = {"input": "current_iteration", "output": "execution_condition"}[kind]
         if purpose != expected or external != _NOWHERE:
             raise FormatError(
-                f"{self.label}: an {kind} of the port map has purpose {shown(purpose)} and external port {external}; "
-                f"expected {expected} and {_NOWHERE}"
+                f"{self.label}: {what} has purpose {shown(purpose)} and external port {external}; expected {expected} "
+                f"and {_NOWHERE}"
             )
-        end = self._end(element, kind)
-        if end in self.inputs or (self.iteration if kind == "input" else self.condition) is not None:
-            raise FormatError(f"{self.label}: {end.label}: purpose {purpose} occurs twice, or with another entry")
+        if (self.iteration if kind == "input" else self.condition) is not None:
+            raise FormatError(f"{self.label}: {end.label}: purpose {purpose} occurs twice")
         if kind == "input":
             self.iteration = end
         else:
             self.condition = end
 
     def back_edge(self, element: etree._Element) -> tuple[NetLayer, NetLayer]:
-        """Read a back edge; return the Parameter to which it leads, and the Result from which it comes."""
-        self._check(element, _EDGE, "back edge")
-        source = self._layer(element, "from-layer", "from-port", "Result")
-        target = self._layer(element, "to-layer", "to-port", "Parameter")
-        count = sum(
-            (edge.get("to-layer") or "").strip() == target.id for edge in _children(self.layer, "back_edges", "edge")
-        )
-        if count > 1:
-            raise FormatError(f"{self.label}: {count} back edges lead to {target.label}; expected one")
-        return target, source
+        """Return the Result from which a back edge comes, and the Parameter to which it leads."""
+        self._check(element, _EDGE, "the back edge")
+        return self._layer(element, "from-layer", "Result"), self._layer(element, "to-layer", "Parameter")
 
     def _check(self, element: etree._Element, known: set[str], what: str) -> None:
         for name in map(str, element.attrib):
             if name not in known:
                 raise FormatError(
-                    f"{self.label}: the {what} has attribute {shown(name)}; expected {', '.join(sorted(known))}"
+                    f"{self.label}: {what} has attribute {shown(name)}; expected {', '.join(sorted(known))}"
                 )
 
-    def _end(self, element: etree._Element, kind: str) -> NetLayer:
-        return self._layer(
-            element, "internal_layer_id", "internal_port_id", "Parameter" if kind == "input" else "Result"
-        )
-
-    def _layer(self, element: etree._Element, layer_key: str, port_key: str, kind: str) -> NetLayer:
-        identifier = (element.get(layer_key) or "").strip()
+    def _layer(self, element: etree._Element, key: str, kind: str) -> NetLayer:
+        identifier = (element.get(key) or "").strip()
         layer = self._layers.get(identifier)
         if layer is None or layer.type != kind:
             reason = "does not exist" if layer is None else f"is {layer.label}"
-            raise FormatError(f"{self.label}: {layer_key}={shown(identifier)} {reason}; expected the id of a {kind}")
-        if port_key in element.attrib:
-            ports = layer.outputs if kind == "Parameter" else layer.inputs
-            if self._number(element, port_key, 0) not in (port.id for port in ports):
-                raise FormatError(f"{self.label}: {layer.label} has no port {shown(element.get(port_key))}")
+            raise FormatError(f"{self.label}: {key}={shown(identifier)} {reason}; expected the id of a {kind}")
         return layer
 
     def _place(self, element: etree._Element, kind: str) -> int:
-        places = self._places[kind]
+        ids = [port.id for port in (self.layer.inputs if kind == "input" else self.layer.outputs)]
         number = self._number(element, "external_port_id", None)
-        if number not in places:
-            allowed = shortened(", ".join(map(str, places))) or "none"
+        if number not in ids:
+            allowed = shortened(", ".join(map(str, ids))) or "none"
             raise FormatError(f"{self.label}: the port map names {kind} port {number}; the layer has {allowed}")
-        return places[number]
+        return ids.index(number)
 
-    def _slices(self, element: etree._Element, kind: str) -> Slices | None:
+    def _slices(self, element: etree._Element, what: str) -> Slices | None:
         if "axis" not in element.attrib:
             for name in _SLICED:
                 if name in element.attrib:
-                    raise FormatError(f"{self.label}: an {kind} of the port map has {name} but no axis")
+                    raise FormatError(f"{self.label}: {what} has {name} but no axis")
             return None
         axis = self._number(element, "axis", None)
         start, end, stride, part = (self._number(element, name, default) for name, default in _SLICED.items())
-        if not 0 <= axis < MAX_RANK or part < 1 or stride == 0:
-            raise FormatError(
-                f"{self.label}: an {kind} of the port map has axis {axis}, part_size {part} and stride {stride}; "
-                "expected an axis from 0, a part_size from 1, and a stride that is not 0"
-            )
+        if not 0 <= axis < MAX_RANK:
+            raise FormatError(f"{self.label}: {what} has axis {axis}; expected 0 or above")
         if part != 1 or abs(stride) != 1:
             raise UnsupportedError(
-                f"{self.label}: an {kind} of the port map has part_size {part} and stride {stride}; expected a "
-                "part_size of 1 and a stride of 1 or -1"
+                f"{self.label}: {what} has part_size {part} and stride {stride}; expected a part_size of 1 and a "
+                "stride of 1 or -1"
             )
         if ((start, end) if stride > 0 else (end, start)) != (0, -1):
             raise UnsupportedError(
-                f"{self.label}: an {kind} of the port map has start {start} and end {end}; expected 0 and -1, or "
-                "backwards -1 and 0"
+                f"{self.label}: {what} has start {start} and end {end}; expected 0 and -1, or backwards -1 and 0"
             )
         return Slices(axis, stride < 0)
 
@@ -234,9 +193,6 @@ class _Reader:
         if text is None and default is not None:
             return default
         try:
-            number = integer((text or "").strip())
+            return integer((text or "").strip())
         except ValueError:
-            number = 2**63
-        if not -(2**63) <= number < 2**63:
-            raise FormatError(f"{self.label}: {element.tag} has {name} {shown(text)}; expected an integer")
-        return number
+            raise FormatError(f"{self.label}: {element.tag} has {name} {shown(text)}; expected an integer") from None

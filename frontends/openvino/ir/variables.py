@@ -11,7 +11,7 @@ from pyrnnx.operator.tensor_info import Dimension, may_agree
 from .element_types import by_name, by_precision
 from .layer import NetLayer
 from .net_graph import NetGraph
-from .shapes import parse_shape
+from .ports import parse_shape
 
 _FIRST_OPSET = 3
 

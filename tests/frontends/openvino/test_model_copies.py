@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import openvino_nets as nets
 import pytest
-from openvino_nets import Bin, edges, layer, net, result
+from openvino_nets import edges, layer
 from rows import each_row
 
-from pyrnnx import FormatError, Layer, PyrnnxError, RecurrentOp
-from pyrnnx.frontends.openvino import BoundLayer, Model, read_model, read_net, write_model
+from pyrnnx import Layer, PyrnnxError, RecurrentOp
+from pyrnnx.frontends.openvino import BoundLayer, Model, read_model, write_model
 
 XML, BIN = nets.lstm_net()
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -53,26 +53,6 @@ def test_models(make: Callable[[Any], Any], source: str, tmp_path: Path) -> None
     bound = again.layers["lstm"]
     assert isinstance(bound, BoundLayer)
     np.testing.assert_array_equal(bound.weights["R"], nets.weights()["R"])
-
-
-def test_a_pickle_has_the_bytes_of_each_constant_once(tmp_path: Path) -> None:
-    """Two constants share a megabyte; three more megabytes are nobody's."""
-    store = Bin()
-    array = np.arange(2**18, dtype=np.float32)
-    first = store.constant(0, "a", array, "f32", "FP32")
-    second, results = first.replace('id="0" name="a"', 'id="1" name="b"'), [result(k, "r", array.shape) for k in (2, 3)]
-    text = net([first, second, *results], edges("0.0 2.0", "1.0 3.0"))
-    path = tmp_path / "model.xml"
-    path.write_text(text)
-    path.with_suffix(".bin").write_bytes(store.data + bytes(3 * 2**20))
-    model = read_model(path)
-    data = pickle.dumps(model)
-    assert array.nbytes < len(data) < array.nbytes + 10_000
-    again = pickle.loads(data)
-    for layer_ in again.net.layers[:2]:
-        np.testing.assert_array_equal(again.weights.constant(layer_), array, strict=True)
-    assert again.weights.size == model.weights.size
-    assert len(pickle.dumps(again)) == len(data)
 
 
 def large(folder: Path, size: int = 256) -> Model:
@@ -139,14 +119,3 @@ else:
 def test_onnx_is_not_needed(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", CODE], check=True, env=environment, cwd=tmp_path)
-
-
-def test_bytes_that_were_left_behind() -> None:
-    """A pickle has the bytes of the model's own constants."""
-    again = pickle.loads(pickle.dumps(read_model(XML, b"\xff" * 100 + BIN[100:] + bytes(1000))))
-    data = {"element_type": "u8", "shape": "10", "offset": len(BIN) + 100, "size": 10}
-    odd = read_net(
-        net([layer(7, "c", "Const", data, outputs=[("U8", (10,))]), result(8, "r", (10,), "U8")], edges("7.0 8.0"))
-    )
-    with pytest.raises(FormatError, match=r"Const 'c' \(id 7\): bytes .* are not in this copy"):
-        again.weights.constant(odd.layers[0])

@@ -153,7 +153,7 @@ BAD: dict[str, tuple[Element, tuple[str, ...]]] = {
     "size of another type": ({"element_type": "f16"}, ("size is 24", "expected 12", "f16")),
     "half a byte too few": ({"element_type": "u4", "shape": "3", "size": 1}, ("size is 1", "expected 2")),
     "exceed": ({"offset": 5}, ("offset 5", "size 24", "exceed", "28 bytes")),
-    "offset that wraps in 64 bits": ({"offset": 2**64 - 4}, ("offset 18446744073709551612",)),
+    "offset that wraps in 64 bits": ({"offset": 2**64 - 4}, ("offset is '18446744073709551612'",)),
     "size that wraps in 64 bits": ({"shape": f"{2**32}, {2**30}", "size": 0}, ("size is 0", f"expected {2**64}")),
     "negative offset": ({"offset": -4}, ("offset is '-4'",)),
     "empty size": ({"size": ""}, ("size is ''",)),
