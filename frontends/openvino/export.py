@@ -9,7 +9,7 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.models import model as base
 
 from .ir.xml import source_path
-from .layer_net import layer_net
+from .layer_writer import layer_net
 from .layers import IRLayer
 from .model import Model
 from .model_reader import read_model

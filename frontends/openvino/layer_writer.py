@@ -1,4 +1,4 @@
-"""Writer of recurrent layers as `<layer>` elements of IR version 11."""
+"""Writer of recurrent layers as `<layer>` elements of IR version 11: alone, or in nets."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal import scalars
-from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.layers.layer import Layer
-from pyrnnx.operator.conventions import axis_size, check_coupling, operator_axes
+from pyrnnx.operator import check
+from pyrnnx.operator.conventions import axis_size, check_coupling, convert_weights, rearrange, weight_axes
 from pyrnnx.operator.op import Direction, RecurrentOp
 from pyrnnx.operator.quantized import Quantized
 
-from .ir.element_types import BY_DTYPE
-from .ir.writer import Element, layer_element, port_element, to_text
-from .layers import IRLayer, Port
+from .ir.element_types import BY_DTYPE, by_precision
+from .ir.writer import NetWriter, Value, layer_element, port_element, to_text
+from .layers import IRLayer, Port, declare
 from .schemas import OPERATIONS, Operation, find_operation
 
 _FLOAT32 = np.finfo(np.float32)  # attributes are float32 in OpenVINO
@@ -56,20 +58,17 @@ def write_layer(layer: Layer | IRLayer, *, id: int | None = None) -> str:
     layer = check_layer("write_layer", layer)
     expected = "an integer, 0 or above, of at most 64 bits"
     number = None if id is None else scalars.integer(layer.label, "id", id, 0, 2**63 - 1, expected=expected)
-    declared = declared_layer(layer)
-    return to_text(layer_xml(layer.label, declared, declared.id if number is None else str(number), declared.name))
+    row = _declared(layer)
+    identifier = row.id if number is None else str(number)
+    inputs, outputs = (
+        [port_element(port.id, port.precision, port.shape) for port in ports] for ports in (row.inputs, row.outputs)
+    )
+    data = _data(row.op, row.operation)
+    return to_text(layer_element(identifier, row.name, row.type, row.operation.first_opset, data, inputs, outputs))
 
 
 def check_layer(function: str, layer: Any) -> Any:
-    """Return the layer if it is one of an RNN, GRU or LSTM; errors name the calling `function`.
-
-    Raises
-    ------
-    ArgumentError
-        It is not a layer.
-    UnsupportedError
-        Its class computes something else.
-    """
+    """Return the layer if it is one of an RNN, GRU or LSTM; errors name the calling `function`."""
     if not isinstance(layer, (Layer, IRLayer)):
         raise ArgumentError(
             f"{function}: {type(layer).__name__} was given; expected a recurrent layer, as read_layer and from_node "
@@ -127,26 +126,18 @@ def _check_expressible(label: str, op: RecurrentOp, operation: Operation, argume
         raise UnsupportedError(f"{label}: clip is {op.clip}; {name} stores it as float32, expected 1.2e-38 to 3.4e38")
 
 
-def declared_layer(layer: Layer | IRLayer, sizes: Mapping[str, int] = {}, lengths: str = "int32") -> IRLayer:
+def _declared(layer: Layer | IRLayer, sizes: Mapping[str, int] = {}, lengths: str = "int32") -> IRLayer:
     """Return the layer without weights; `sizes` are of further static axes, `lengths` is the type of sequence_lens."""
     operation = _operation(layer)
     if isinstance(layer, IRLayer):
         _check_expressible(layer.label, layer.op, operation, layer.arguments)
         return layer
-    op, convention = layer.op, operation.convention
-    _check_expressible(layer.label, op, operation, layer.weights)
-    check_coupling(op, layer.convention, convention, layer.label)
-    known = {"I": layer.input_size, "H": op.hidden_size, "D": op.num_directions, **sizes}
-    axes = operator_axes(op, convention)
-
-    def port(number: int, argument: str) -> Port:
-        shape = tuple(axis_size(axis, known) for axis in axes[argument])
-        dtype = lengths if argument == "sequence_lens" else layer.dtype.name
-        return Port(number, convention.name_of(argument), shape, BY_DTYPE[dtype].precision)
-
-    inputs = [argument for argument in operation.inputs if argument != "P" or "P" in layer.weights]
-    ports = tuple(port(number, argument) for number, argument in enumerate((*inputs, *operation.outputs)))
-    return IRLayer(op, operation, layer.name or "", "0", ports[: len(inputs)], ports[len(inputs) :])
+    _check_expressible(layer.label, layer.op, operation, layer.weights)
+    check_coupling(layer.op, layer.convention, operation.convention, layer.label)
+    arguments = [argument for argument in operation.inputs if argument != "P" or "P" in layer.weights]
+    known = {"I": layer.input_size, **sizes}
+    name, dtype = layer.name or "", layer.dtype.name
+    return declare(layer.op, operation, arguments, known, dtype=dtype, lengths=lengths, name=name)
 
 
 def _data(op: RecurrentOp, operation: Operation) -> dict[str, str]:
@@ -176,13 +167,123 @@ def _parameters(values: Sequence[float | None]) -> str:
     return ", ".join(repr(value or 0.0) for value in values[: used[-1] + 1]) if used else ""
 
 
-def layer_xml(label: str, layer: IRLayer, identifier: str, name: str) -> Element:
-    """Return the `<layer>` element of a layer without weights."""
-    version = f"opset{layer.operation.first_opset}"
-    attributes = {"id": identifier, "name": name, "type": layer.type, "version": version}
-    inputs = [port_element(port.id, port.precision, port.shape) for port in layer.inputs]
-    outputs = [port_element(port.id, port.precision, port.shape) for port in layer.outputs]
-    try:
-        return layer_element(attributes, _data(layer.op, layer.operation), inputs, outputs)
-    except ValueError as error:
-        raise ArgumentError(f"{label}: name is {shown(name)}; expected characters that XML allows ({error})") from None
+def layer_net(layer: Layer) -> NetWriter:
+    """Build a net of one layer; notes and errors: `write_model`."""
+    operation = _declared(layer).operation
+    constants, sizes = _constants(layer, operation)
+    # An ONNX node may have fewer inputs than the operation.
+    wanted = {"X", *getattr(layer, "node_inputs", operation.inputs)} - constants.keys()
+    declared = _declared(layer, sizes, "int32" if "sequence_lens" in wanted | constants.keys() else "int64")
+    net = NetWriter(layer.name or operation.type)
+    ports = zip(declared.arguments, declared.inputs, strict=True)
+    values = {key: net.parameter(port.name, _precision(port), port.shape) for key, port in ports if key in wanted}
+    outputs = _add(net, layer, declared, constants, values, layer.name or operation.type, "")
+    for port, value in zip(declared.outputs, outputs.values(), strict=True):
+        net.name_tensor(value, port.name)
+        net.result(port.name, value)
+    return net
+
+
+def add_layer(net: NetWriter, layer: Layer, name: str, inputs: Mapping[str, Value]) -> dict[str, Value]:
+    """Write a layer into a net; the net computes inputs that are neither passed nor constants of the layer.
+
+    `inputs` are X and any of initial_h, initial_c and sequence_lens, in the operation's arrangement; `name` is reserved
+    in the net. Return the outputs of the operation.
+    """
+    layer = check_layer("write_model", layer)
+    operation = _declared(layer).operation
+    constants, sizes = _constants(layer, operation)
+    sizes |= {"I": layer.input_size, "H": layer.op.hidden_size, "D": layer.op.num_directions}
+    lengths, precision = "int32" if "sequence_lens" in constants else "int64", BY_DTYPE[layer.dtype.name].precision
+    for key, value in inputs.items():
+        argument, axes = layer.convention.name_of(key), operation.convention.axes_of(key)
+        check.shape(layer.label, f"{argument} in OpenVINO's arrangement", value.shape, axes, sizes)
+        sizes |= {axis: size for axis, size in zip(axes, value.shape, strict=True) if size is not None}
+        if key == "sequence_lens":
+            lengths = by_precision(layer.label, value.precision).dtype or lengths
+        elif value.precision != precision:
+            raise ArgumentError(f"{layer.label}: {argument} has type {value.precision}; expected {precision}")
+    declared = _declared(layer, sizes, lengths)
+    return _add(net, layer, declared, constants, inputs, name, f"{name}/")
+
+
+def _add(
+    net: NetWriter,
+    layer: Layer,
+    declared: IRLayer,
+    constants: Mapping[str, AnyArray],
+    inputs: Mapping[str, Value],
+    name: str,
+    prefix: str,
+) -> dict[str, Value]:
+    """Add the layer and the layers of its missing inputs, whose names begin with `prefix`."""
+    ports = dict(zip(declared.arguments, declared.inputs, strict=True))
+    values = {**inputs, **{key: net.constant(prefix + ports[key].name, array) for key, array in constants.items()}}
+    missing = {key: port for key, port in ports.items() if key not in values}
+    if missing:
+        values |= _computed(net, missing, values["X"], layer.dtype, prefix)
+    sources = [values[key]._replace(shape=port.shape) for key, port in ports.items()]
+    outputs = [(_precision(port), port.shape) for port in declared.outputs]
+    data, opset = _data(declared.op, declared.operation), declared.operation.first_opset
+    results = net.layer(name, declared.type, opset, data, sources, outputs, is_reserved=True)
+    return dict(zip(declared.operation.outputs, results, strict=True))
+
+
+def _precision(port: Port) -> str:
+    assert port.precision is not None  # only ports read from XML may lack it
+    return port.precision
+
+
+def _constants(layer: Layer, operation: Operation) -> tuple[dict[str, AnyArray], dict[str, int]]:
+    """Return the operation's constant inputs in its arrangement, and the size of N if they fix it."""
+    arrays, sizes = _weights(layer, operation), dict[str, int]()
+    for argument in operation.inputs:
+        array = layer.constants.get(argument)
+        if array is not None:
+            axes = layer.convention.axes_of(argument)
+            check.shape(layer.label, layer.convention.name_of(argument), array.shape, axes, sizes)
+            sizes["N"] = array.shape[axes.index("N")]
+            arrays[argument] = rearrange(array, axes, operation.convention.axes_of(argument))
+            if argument == "sequence_lens":
+                arrays[argument] = arrays[argument].astype(np.int32)
+    return arrays, sizes
+
+
+def _weights(layer: Layer, operation: Operation) -> dict[str, AnyArray]:
+    with np.errstate(over="ignore"):
+        weights = convert_weights(layer.op, layer.weights, layer.convention, operation.convention, layer.label)
+    if "B" not in weights:
+        sizes = {"H": layer.op.hidden_size, "D": layer.op.num_directions}
+        axes = weight_axes(layer.op, operation.convention)["B"]
+        weights["B"] = np.zeros([axis_size(axis, sizes) or 0 for axis in axes], layer.dtype)
+    elif np.isinf(weights["B"]).any() and not np.isinf(layer.weights["B"]).any():
+        raise UnsupportedError(f"{layer.label}: B: a sum Wb + Rb overflows {layer.dtype}, and IR stores only the sum")
+    return weights
+
+
+def _computed(
+    net: NetWriter, ports: Mapping[str, Port], X: Value, dtype: np.dtype[Any], prefix: str
+) -> dict[str, Value]:
+    """Write values of inputs that the ONNX node does not have: full lengths, zero states."""
+    (shape,) = net.layer(f"{prefix}shape", "ShapeOf", 3, {"output_type": "i64"}, [X], [("I64", (len(X.shape),))])
+
+    def size(name: str, axis: int) -> Value:
+        at = [
+            net.constant(f"{prefix}{name}/{key}", np.array(value, np.int64))
+            for key, value in (("axis", [axis]), ("0", 0))
+        ]
+        return net.layer(f"{prefix}{name}", "Gather", 8, {"batch_dims": "0"}, [shape, *at], [("I64", (1,))])[0]
+
+    batch_size = size("batch_size", 0)
+    values = {}
+    for argument, port in ports.items():
+        name = prefix + port.name
+        if argument == "sequence_lens":
+            value, sizes = size("seq_length", 1), batch_size
+        else:
+            value, rest = net.constant(f"{name}/zero", np.zeros((), dtype)), np.array(port.shape[1:], np.int64)
+            parts = [batch_size, net.constant(f"{name}/sizes", rest)]
+            (sizes,) = net.layer(f"{name}/shape", "Concat", 1, {"axis": "0"}, parts, [("I64", (len(port.shape),))])
+        output = (value.precision, port.shape)
+        (values[argument],) = net.layer(name, "Broadcast", 3, {"mode": "numpy"}, [value, sizes], [output])
+    return values

@@ -15,11 +15,11 @@ from pyrnnx.errors import ArgumentError
 from pyrnnx.layers.facts import Described
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
-from pyrnnx.operator.conventions import Convention, weight_axes
+from pyrnnx.operator.conventions import Convention, axis_size, operator_axes, weight_axes
 from pyrnnx.operator.op import RecurrentOp
 from pyrnnx.operator.tensor_info import TensorInfo, fits
 
-from .ir.element_types import BY_PRECISION
+from .ir.element_types import BY_DTYPE, BY_PRECISION
 from .ir.layer import layer_label
 from .schemas import WEIGHTS, Operation
 
@@ -257,6 +257,34 @@ class IRLayer(Described):
             raise _missing(self.label, self.convention, self.arguments, inputs)
         bound = self.bind(**{name: inputs.pop(name) for name in WEIGHTS if name in inputs})
         return bound._for_one_call()(**inputs)
+
+
+def declare(
+    op: RecurrentOp,
+    operation: Operation,
+    arguments: Sequence[str],
+    sizes: Mapping[str, int | None],
+    *,
+    dtype: str | None,
+    lengths: str | None,
+    name: str = "",
+    identifier: str = "0",
+) -> IRLayer:
+    """Return a layer with ports for these arguments, in the operation's order, and for all outputs.
+
+    `sizes` are those of static axes by letter, `lengths` is the dtype of sequence_lens.
+    """
+    known = {"H": op.hidden_size, "D": op.num_directions}
+    known |= {axis: size for axis, size in sizes.items() if size is not None}
+    axes = operator_axes(op, operation.convention)
+    ports = []
+    for number, argument in enumerate((*arguments, *operation.outputs)):
+        shape = tuple(axis_size(axis, known) for axis in axes[argument])
+        declared = lengths if argument == "sequence_lens" else dtype
+        precision = None if declared is None else BY_DTYPE[declared].precision
+        ports.append(Port(number, operation.convention.name_of(argument), shape, precision))
+    inputs, outputs = tuple(ports[: len(arguments)]), tuple(ports[len(arguments) :])
+    return IRLayer(op, operation, name, identifier, inputs, outputs)
 
 
 def _missing(label: str, convention: Convention, arguments: Sequence[str], inputs: Mapping[str, Any]) -> ArgumentError:

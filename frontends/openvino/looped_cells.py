@@ -20,7 +20,7 @@ from pyrnnx.operator.op import Direction
 from .ir.layer import NetLayer, Output
 from .ir.port_maps import Body, Mapped, Slices, read_body
 from .layer_reader import recurrent_layer
-from .layers import BoundLayer, IRLayer, Port
+from .layers import BoundLayer, IRLayer, declare
 from .schemas import OPERATIONS, WEIGHTS, Operation, find_operation
 
 _STATES = {"initial_h": "Y_h", "initial_c": "Y_c"}
@@ -174,36 +174,23 @@ class _Match:
         return True
 
     def _layer(self, X: Mapped, axes: str, direction: Direction) -> IRLayer:
-        """Return the sequence with the ports that its cell declares."""
+        """Return the sequence, with the sizes and types that its cell and X declare."""
         cell, kind = self.cell, self.cell.operation.type.replace("Cell", "Sequence")
         operation = OPERATIONS.get(f"{kind}-{cell.operation.first_opset}") or find_operation(kind)
         assert operation is not None  # each cell has a sequence
         outer = self.loop.sources[X.place].port.shape
         assert outer is not None
-        sizes = dict(zip(axes, outer, strict=True))
-        ports = dict(zip(cell.arguments, cell.inputs, strict=True))
-        ports |= dict(zip(cell.operation.outputs, cell.outputs, strict=True))
-        N, I = ports["X"].shape
-        N = sizes["N"] if N is None else N
-        rows: dict[str, tuple[tuple[int | None, ...], str | None]] = {
-            "X": ((N, sizes["T"], I), ports["X"].precision),
-            "sequence_lens": ((N,), None),
-            "Y": ((N, 1, sizes["T"], cell.op.hidden_size), ports["Y_h"].precision),
-        }
-        for name, port in ports.items():
-            if name in WEIGHTS:
-                rows[name] = (1, *port.shape), port.precision
-            elif name != "X":
-                rows[name] = (port.shape[0], 1, port.shape[1]), port.precision
-        inputs, outputs = (
-            tuple(
-                Port(k, operation.convention.name_of(name), *rows[name])
-                for k, name in enumerate(name for name in names if name in rows)
-            )
-            for names in (operation.inputs, operation.outputs)
+        own = {axis: size for axis, size in zip("NI", cell.inputs[0].shape, strict=True) if size is not None}
+        return declare(
+            replace(cell.op, direction=direction),
+            operation,
+            [name for name in operation.inputs if name in ("sequence_lens", *cell.arguments)],
+            {**dict(zip(axes, outer, strict=True)), **own},
+            dtype=cell.dtype,
+            lengths=None,
+            name=self.loop.name,
+            identifier=self.loop.id,
         )
-        op = replace(cell.op, direction=direction)
-        return IRLayer(op, operation, self.loop.name, self.loop.id, inputs, outputs)
 
 
 def _is_row(wide: tuple[int | None, ...] | None, narrow: tuple[int | None, ...] | None, axis: int) -> bool:

@@ -21,12 +21,12 @@ from pyrnnx.operator.tensor_info import TensorInfo
 from .ir.bin_file import BinFile
 from .ir.layer import NetLayer, Output
 from .ir.names import input_infos, layer_keys, output_infos, state_names, value_names
-from .ir.variables import Variable, variables
+from .ir.variables import variables
 from .layer_values import computed_values, layer_values
 from .layers import BoundLayer, IRLayer
 from .net import Net
 from .schemas import WEIGHTS
-from .states import Session, State, WithVariables, first_value
+from .states import Session, State, WithVariables
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -170,23 +170,14 @@ class Model(base.Model):
         return self._evaluate(inputs, outputs, frozenset())
 
     def _run_once(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        return (
-            self._run(inputs, outputs) if self._variables else self._evaluate(inputs, outputs, frozenset(), once=True)
-        )
+        if self._variables:
+            return self._calls.run(inputs, outputs)
+        return self._evaluate(inputs, outputs, frozenset(), once=True)
 
     def _evaluate(
         self, inputs: dict[str, Any], outputs: tuple[str, ...], missing: frozenset[str], *, once: bool = False
     ) -> dict[str, Any]:
-        """Return values by name, in one run of one program, which computes the first values of `missing` variables.
-
-        =================  ========================================================
-        Name of            Value
-        =================  ========================================================
-        an output          the program's output
-        a constant         the constant, without a run
-        another value      the program's value
-        =================  ========================================================
-        """
+        """Return outputs, constants and other values, in one run of one program, which computes `missing` variables."""
         constants: dict[str, Any] = {}
         others: dict[str, Output] = {}
         for name in outputs:
@@ -217,28 +208,9 @@ class Model(base.Model):
     def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
         if not self._variables:
             return self._carrier_of(fed, layers, frozenset())
-        constants = {row.id: self._first_value(row) for row in self._variables.values()}
-        computed = frozenset(
-            row.id for row in self._variables.values() if row.has_initial_value and constants[row.id] is None
-        )
-        infos = {
-            identifier: TensorInfo(self._states[identifier][0], row.dtype, row.shape, optional=True)
-            for identifier, row in self._variables.items()
-        }
-        runnable = WithVariables(self, infos, computed, fed, layers)
-        starts = {
-            info.name: first_value(info) if constants[identifier] is None else constants[identifier]
-            for identifier, info in infos.items()
-            if identifier not in computed
-        }
+        runnable = WithVariables(self, fed, layers)
         states = {after: before for before, after in self._states.values()} | dict(runnable.states)
-        known = {name: value for name, value in starts.items() if value is not None}
-        return Carrier(runnable, states, known, frozenset(infos[identifier].name for identifier in computed))
-
-    def _first_value(self, variable: Variable) -> Any:
-        """Return the first value of a variable if it is constant, else None."""
-        source = next((layer.sources[0] for layer in variable.reads if layer.sources), None)
-        return None if source is None else self.constant(source)
+        return Carrier(runnable, states, runnable.starts, frozenset(runnable.computed))
 
     def _carrier_of(self, fed: frozenset[str], layers: bool | frozenset[str], missing: frozenset[str]) -> Carrier:
         program = self._translated(missing)

@@ -15,8 +15,7 @@ from pyrnnx.models import model as base
 from pyrnnx.stacks.stack import Stack
 
 from .ir.writer import NetWriter
-from .layer_net import layer_net
-from .layer_writer import check_layer
+from .layer_writer import check_layer, layer_net
 from .layers import IRLayer
 from .model import Model
 from .model_reader import read_model

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,42 +16,41 @@ from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.models.stream import Carrier, ModelStream
 from pyrnnx.operator.tensor_info import TensorInfo
 
+if TYPE_CHECKING:
+    from .model import Model
+
 LARGEST_FIRST = 2**24  # bytes of a first value that is allocated before a call needs it
 
 
 class WithVariables:
     """A model whose variables are inputs and outputs, for streams.
 
-    Parameters
+    Attributes
     ----------
-    model : Model
-    infos : mapping of TensorInfo
-        The variables as inputs, by id.
-    computed : frozenset of str
-        The ids of variables whose first value depends on inputs.
-    fed, layers
-        As for `Model._carrier`.
+    starts : dict of ndarray
+        The first values that are known before a call, by the names of inputs.
+    computed : dict of str
+        The ids of variables whose first value depends on inputs, by the names of inputs.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        infos: Mapping[str, TensorInfo],
-        computed: frozenset[str],
-        fed: frozenset[str],
-        layers: bool | frozenset[str],
-    ) -> None:
-        self._model, self.label, self.outputs = model, model.label, model.outputs
-        self._computed = {identifier: infos[identifier].name for identifier in computed}
-        self._needed = {info.name: identifier for identifier, info in infos.items() if identifier not in computed}
-        self._fed, self._layers = fed, layers
-        known = [info.name for info in infos.values()]
-        self.inputs = (*model.inputs, *infos.values())
+    def __init__(self, model: Model, fed: frozenset[str], layers: bool | frozenset[str]) -> None:
+        self._model, self._fed, self._layers = model, fed, layers
+        self.label, self.outputs = model.label, model.outputs
+        self.starts: dict[str, AnyArray] = {}
+        self.computed: dict[str, str] = {}
+        self._own: dict[str, TensorInfo] = {}
+        for identifier, variable in model._variables.items():
+            name, _ = model._states[identifier]
+            info = self._own[name] = TensorInfo(name, variable.dtype, variable.shape, optional=True)
+            start = first_value(info) if variable.initial is None else model.constant(variable.initial)
+            if start is not None:
+                self.starts[name] = start
+            elif variable.initial is not None:
+                self.computed[name] = identifier
+        self.inputs = (*model.inputs, *self._own.values())
         if layers:
-            carried = self._carrier(frozenset())
-            self.inputs += tuple(
-                info for info in carried.model.inputs if info.name in set(carried.states.values()) - {*known}
-            )
+            states = set(self._carrier(frozenset()).states.values()) - self._own.keys()
+            self.inputs += tuple(info for info in self._carrier(frozenset()).model.inputs if info.name in states)
 
     @property
     def states(self) -> Mapping[str, str]:
@@ -58,34 +58,28 @@ class WithVariables:
         return self._carrier(frozenset()).states if self._layers else {}
 
     def _carrier(self, missing: frozenset[str]) -> Carrier:
-        carrier: Carrier = self._model._carrier_of(self._fed, self._layers, missing)
-        return carrier
-
-    def _missing(self, inputs: Mapping[str, Any]) -> frozenset[str]:
-        return frozenset(identifier for identifier, name in self._computed.items() if name not in inputs)
+        return self._model._carrier_of(self._fed, self._layers, missing)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        missing = self._missing(inputs)
-        for name, identifier in self._needed.items():
-            if name not in inputs:
-                raise ArgumentError(
-                    f"{self.label}: variable {shown(identifier)} has no first value: its ReadValue has no input, and "
-                    "its shape is unknown or too large; set it in `state`, or in stream(initial={...})"
-                )
-        results: dict[str, Any]
-        if self._layers:
-            results = self._carrier(missing).model._run(inputs, outputs)
-        else:
-            results = self._model._evaluate(inputs, outputs, missing)
+        absent = self._own.keys() - inputs.keys()
+        for name in absent - self.computed.keys():
+            identifier = next(key for key, names in self._model._states.items() if names[0] == name)
+            raise ArgumentError(
+                f"{self.label}: variable {shown(identifier)} has no first value: its ReadValue has no input, and "
+                "its shape is unknown or too large; set it in `state`, or in stream(initial={...})"
+            )
+        missing = frozenset(self.computed[name] for name in absent)
+        if not self._layers:
+            return self._model._evaluate(inputs, outputs, missing)
+        results: dict[str, Any] = self._carrier(missing).model._run(inputs, outputs)
         return results
 
 
 def first_value(info: TensorInfo) -> AnyArray | None:
     """Return zeros, with size 0 for dynamic dimensions, as OpenVINO does; None if the shape is unknown or too large."""
-    sizes = [size if isinstance(size, int) else 0 for size in info.shape or ()]
     if info.shape is None or info.dtype in (None, "str"):
         return None
-    dtype = named_dtype(str(info.dtype))
+    sizes, dtype = [size if isinstance(size, int) else 0 for size in info.shape], named_dtype(str(info.dtype))
     if math.prod(sizes) * dtype.itemsize > LARGEST_FIRST:
         return None
     try:
@@ -94,7 +88,7 @@ def first_value(info: TensorInfo) -> AnyArray | None:
         return None
 
 
-class State(MutableMapping[str, AnyArray]):
+class State(UserDict[str, AnyArray]):
     """A snapshot of the variables of a model by id, as the next call reads them.
 
     Assigning an item sets the model's variable, deleting it resets it. A variable whose first value depends on inputs
@@ -103,52 +97,36 @@ class State(MutableMapping[str, AnyArray]):
     """
 
     def __init__(self, session: Session) -> None:
-        self._session, self._values = session, session.values()
-
-    def __getitem__(self, key: str) -> AnyArray:
-        return self._values[key]
+        self._session, self.data = session, session.values()
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._session.change(lambda values: {**values, key: value})
         self._take(key)
 
     def __delitem__(self, key: str) -> None:
-        if key not in self._values:
+        if key not in self.data:
             raise KeyError(key)
         self._session.change(lambda values: {name: value for name, value in values.items() if name != key})
         self._take(key)
 
     def _take(self, key: str) -> None:
         """Copy the current value of a variable from the model."""
-        self._values.pop(key, None)
-        self._values |= {name: value for name, value in self._session.values().items() if name == key}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
+        self.data.pop(key, None)
+        self.data |= {name: value for name, value in self._session.values().items() if name == key}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle as a dict: values that are independent of the model."""
-        return dict, (dict(self._values),)
+        return dict, (dict(self.data),)
 
     def __repr__(self) -> str:
-        text = ", ".join(f"{shown(key)}: {value.dtype} {value.shape}" for key, value in self._values.items())
+        text = ", ".join(f"{shown(key)}: {value.dtype} {value.shape}" for key, value in self.items())
         return f"<state {shortened(text)}>" if text else "<state, nothing yet>"
 
 
 class Session:
     """Variables of a model from call to call; a lock runs one call at a time.
 
-    Parameters
-    ----------
-    make_stream : callable
-        Function that returns the stream.
-    names : mapping
-        Names in the stream by the ids of variables.
-    label : str
-        Name of the model in errors.
+    `names` are the variables' names in the stream, by id; `label` is the name of the model in errors.
     """
 
     def __init__(self, make_stream: Callable[[], ModelStream], names: Mapping[str, str], label: str) -> None:
@@ -176,13 +154,7 @@ class Session:
         return {identifier: state[name] for identifier, name in self._names.items() if name in state}
 
     def change(self, change: Callable[[Mapping[str, Any]], Any]) -> None:
-        """Set the variables to the result of `change` on their values.
-
-        Raises
-        ------
-        ArgumentError
-            An id is unknown, or a value does not fit its variable.
-        """
+        """Set the variables to the result of `change` on their values."""
         with self._lock:
             values = change(self.values())
             if not isinstance(values, Mapping):

@@ -80,9 +80,9 @@ FAULTS = (
     ),
     Fault(
         "full lengths have the size of the wrong axis",
-        "frontends/openvino/layer_net.py",
-        'net.size(f"{prefix}seq_length", shape, 1)',
-        'net.size(f"{prefix}seq_length", shape, 0)',
+        "frontends/openvino/layer_writer.py",
+        'size("seq_length", 1)',
+        'size("seq_length", 0)',
         f"{_IR}/test_model_writer.py {_IR}/test_round_trip.py",
     ),
     Fault(

@@ -9,7 +9,7 @@ from pyrnnx.errors import FormatError, shown
 from pyrnnx.operator.tensor_info import Dimension, may_agree
 
 from .element_types import by_name, by_precision
-from .layer import NetLayer
+from .layer import NetLayer, Output
 from .net_graph import NetGraph
 from .ports import parse_shape
 
@@ -38,24 +38,18 @@ class Variable:
     assigns: tuple[NetLayer, ...]
 
     @property
-    def has_initial_value(self) -> bool:
-        """True if the model computes the first value; else it is zeros."""
-        return any(layer.sources for layer in self.reads)
+    def initial(self) -> Output | None:
+        """What computes the first value; None if it is zeros."""
+        return next((layer.sources[0] for layer in self.reads if layer.sources), None)
 
 
-def is_read(layer: NetLayer) -> bool:
-    """Return whether a layer is a ReadValue, which returns the value of a variable."""
-    return layer.type.lower() == "readvalue" and layer.opset >= _FIRST_OPSET
-
-
-def is_assign(layer: NetLayer) -> bool:
-    """Return whether a layer is an Assign, which sets the value of a variable."""
-    return layer.type.lower() == "assign" and layer.opset >= _FIRST_OPSET
+def _is(kind: str, layer: NetLayer) -> bool:
+    return layer.type.lower() == kind and layer.opset >= _FIRST_OPSET
 
 
 def variable_ids(layers: Iterable[NetLayer]) -> list[str]:
     """Return the ids of variables that these layers read or assign, each once."""
-    ids = (layer.data.get("variable_id", "") for layer in layers if is_read(layer) or is_assign(layer))
+    ids = (layer.data.get("variable_id", "") for layer in layers if _is("readvalue", layer) or _is("assign", layer))
     return list(dict.fromkeys(filter(None, ids)))
 
 
@@ -66,7 +60,7 @@ def variables(net: NetGraph) -> tuple[Variable, ...]:
 
 def _variable(net: NetGraph, identifier: str) -> Variable:
     own = [layer for layer in net.everything if layer.data.get("variable_id", "") == identifier]
-    reads, assigns = [layer for layer in own if is_read(layer)], [layer for layer in own if is_assign(layer)]
+    reads, assigns = ([layer for layer in own if _is(kind, layer)] for kind in ("readvalue", "assign"))
     if not reads or len(assigns) > 1:
         reason = "nothing reads it" if not reads else f"it is assigned in {assigns[0].label}, too"
         raise FormatError(
@@ -86,21 +80,13 @@ def _variable(net: NetGraph, identifier: str) -> Variable:
 def _declared(layer: NetLayer) -> tuple[str | None, tuple[Dimension, ...] | None]:
     """Return the dtype and shape of a ReadValue by its attributes, which opset 3 lacks, else by its ports."""
     label, data = layer.label, layer.data
-    port = layer.outputs[0] if len(layer.outputs) == 1 else None
-    if port is None:
+    if len(layer.outputs) != 1:
         raise FormatError(f"{label}: {len(layer.outputs)} outputs; expected one")
-    shape: tuple[Dimension, ...] | None = port.shape
+    shape: tuple[Dimension, ...] | None = layer.outputs[0].shape
     if "variable_shape" in data:
         shape = parse_shape(label, data["variable_shape"])
-    return _dtype(layer), shape
-
-
-def _dtype(layer: NetLayer) -> str | None:
-    """Return the dtype that a ReadValue declares; if that is dynamic, the dtype of its output, or of its input."""
-    if "variable_type" in layer.data:
-        dtype = by_name(layer.label, layer.data["variable_type"].strip()).computed
-        if dtype is not None:
-            return dtype
+    rows = [by_name(label, data["variable_type"].strip())] if "variable_type" in data else []
     ports = [layer.outputs[0], *layer.inputs, *(output.port for output in layer.sources)]
-    dtypes = (by_precision(layer.label, port.precision).computed for port in ports if port.precision is not None)
-    return next((dtype for dtype in dtypes if dtype is not None), None)
+    rows += [by_precision(label, port.precision) for port in ports if port.precision is not None]
+    # The first of them that is not dynamic
+    return next((row.computed for row in rows if row.computed is not None), None), shape

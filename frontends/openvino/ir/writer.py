@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,14 +40,21 @@ def port_element(number: int, precision: str | None, shape: Shape) -> Element:
 
 
 def layer_element(
-    attributes: Mapping[str, str],
+    identifier: str,
+    name: str,
+    kind: str,
+    opset: int,
     data: Mapping[str, str],
     inputs: Sequence[Element],
     outputs: Sequence[Element],
     bodies: Sequence[Element] = (),
+    **attributes: str,
 ) -> Element:
     """Return a `<layer>` with its `<data>`, ports, and what describes its bodies."""
-    element = etree.Element("layer", dict(attributes))
+    element = etree.Element("layer", id=identifier)
+    _set_name(element, "name", name, kind)
+    for key, value in {"type": kind, "version": f"opset{opset}", **attributes}.items():
+        element.set(key, value)
     if data:
         etree.SubElement(element, "data", dict(data))
     for tag, ports in (("input", inputs), ("output", outputs)):
@@ -55,6 +62,13 @@ def layer_element(
             etree.SubElement(element, tag).extend(ports)
     element.extend(bodies)
     return element
+
+
+def _set_name(element: Element, attribute: str, name: str, kind: str) -> None:
+    try:
+        element.set(attribute, name)
+    except ValueError as error:
+        raise ArgumentError(f"{kind}: name is {shown(name)}; expected characters that XML allows ({error})") from None
 
 
 def port_map(tag: str, entries: Iterable[tuple[str, Mapping[str, int | str]]]) -> Element:
@@ -97,7 +111,7 @@ class NetWriter:
     name : str
         Name of the net.
     reserved : iterable of str, optional
-        Names of layers that `add` writes, which `layer` does not use. Default: the name of the net.
+        Names of layers that no other layer may have. Default: the name of the net.
     """
 
     def __init__(self, name: str, reserved: Iterable[str] | None = None) -> None:
@@ -122,15 +136,6 @@ class NetWriter:
             etree.SubElement(edges, "edge", ends)
         return element
 
-    def add(self, build: Callable[[str], Element], inputs: Sequence[Value] = (), ports: Sequence[int] = ()) -> int:
-        """Add the layer that `build` returns for an id, with `inputs` at its `ports`; return its number."""
-        number = len(self._layers)
-        self._layers.append(build(str(number)))
-        for value, port in zip(inputs, ports, strict=True):
-            ends = {"from-layer": value.layer, "from-port": value.port, "to-layer": number, "to-port": port}
-            self._edges.append({end: str(k) for end, k in ends.items()})
-        return number
-
     def layer(
         self,
         name: str,
@@ -140,28 +145,24 @@ class NetWriter:
         inputs: Sequence[Value] = (),
         outputs: Sequence[tuple[str, Shape]] = (),
         bodies: Sequence[Element] = (),
+        is_reserved: bool = False,
         **attributes: str,
     ) -> list[Value]:
-        """Add a layer with outputs of these precisions and shapes; underscores make its name unique.
+        """Add a layer with outputs of these precisions and shapes.
 
-        `bodies` are the elements of its bodies and of their connections.
+        `bodies` are the elements of its bodies and of their connections. Underscores make the name unique unless it
+        `is_reserved`.
         """
-        original = name
-        while name in self._names:
+        while name in self._names and not is_reserved:
             name += "_"
         self._names.add(name)
-        count = len(inputs)
-
-        def build(identifier: str) -> Element:
-            head = {"id": identifier, "name": name, "type": kind, "version": f"opset{opset}", **attributes}
-            ports = [port_element(k, value.precision, value.shape) for k, value in enumerate(inputs)]
-            results = [port_element(count + k, *output) for k, output in enumerate(outputs)]
-            try:
-                return layer_element(head, data, ports, results, bodies)
-            except ValueError as error:
-                raise _bad_name(kind, original, error) from None
-
-        number = self.add(build, inputs, range(count))
+        number, count = len(self._layers), len(inputs)
+        ports = [port_element(k, value.precision, value.shape) for k, value in enumerate(inputs)]
+        results = [port_element(count + k, *output) for k, output in enumerate(outputs)]
+        self._layers.append(layer_element(str(number), name, kind, opset, data, ports, results, bodies, **attributes))
+        for port, value in enumerate(inputs):
+            ends = {"from-layer": value.layer, "from-port": value.port, "to-layer": number, "to-port": port}
+            self._edges.append({end: str(k) for end, k in ends.items()})
         return [Value(number, count + k, *output) for k, output in enumerate(outputs)]
 
     def name_tensor(self, value: Value, name: str) -> None:
@@ -169,10 +170,7 @@ class NetWriter:
         element = self._layers[value.layer]
         port = next(port for port in element.iterfind("output/port") if port.get("id") == str(value.port))
         names = port.get("names", "")
-        try:
-            port.set("names", f"{names},{_escaped(name)}" if names else _escaped(name))
-        except ValueError as error:
-            raise _bad_name(element.get("type", ""), name, error) from None
+        _set_name(port, "names", f"{names},{_escaped(name)}" if names else _escaped(name), element.get("type", ""))
 
     def parameter(self, name: str, precision: str, shape: Shape) -> Value:
         """Add an input; its layer and tensor are called `name`."""
@@ -201,37 +199,10 @@ class NetWriter:
         (value,) = self.layer(name, "Const", 1, data, (), [(row.precision, array.shape)])
         return value
 
-    def shape_of(self, name: str, value: Value) -> Value:
-        output = ("I64", (len(value.shape),))
-        return self.layer(name, "ShapeOf", 3, {"output_type": "i64"}, [value], [output])[0]
-
-    def size(self, name: str, shape: Value, axis: int) -> Value:
-        """Add the gathering of one size from `shape`, as [1]."""
-        inputs = [
-            shape,
-            self.constant(f"{name}/axis", np.array([axis], np.int64)),
-            self.constant(f"{name}/0", np.array(0, np.int64)),
-        ]
-        output = ("I64", (1,))
-        return self.layer(name, "Gather", 8, {"batch_dims": "0"}, inputs, [output])[0]
-
-    def concat(self, name: str, values: Sequence[Value]) -> Value:
-        """Add the concatenation of one-dimensional values."""
-        output = (values[0].precision, (sum(value.shape[0] or 0 for value in values),))
-        return self.layer(name, "Concat", 1, {"axis": "0"}, values, [output])[0]
-
-    def broadcast(self, name: str, value: Value, sizes: Value, shape: Shape) -> Value:
-        """Add the broadcast of `value` to `sizes`, whose static part is `shape`."""
-        output = (value.precision, shape)
-        return self.layer(name, "Broadcast", 3, {"mode": "numpy"}, [value, sizes], [output])[0]
-
     def xml(self) -> bytes:
         """Return the whole .xml."""
         net = self.section("net")
-        try:
-            net.set("name", self._name)
-        except ValueError as error:
-            raise _bad_name("net", self._name, error) from None
+        _set_name(net, "name", self._name, "net")
         net.set("version", str(IR_VERSION))
         etree.SubElement(net, "rt_info")
         return f'<?xml version="1.0"?>\n{to_text(net)}\n'.encode()
@@ -244,7 +215,3 @@ class NetWriter:
 def _escaped(name: str) -> str:
     """Return a name with its commas escaped, for lists of names."""
     return name.replace(",", "\\,")
-
-
-def _bad_name(kind: str, name: str, error: ValueError) -> ArgumentError:
-    return ArgumentError(f"{kind}: name is {shown(name)}; expected characters that XML allows ({error})")

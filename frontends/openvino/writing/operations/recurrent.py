@@ -10,7 +10,7 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import OPENVINO_SEQUENCE, Convention
 
 from ....onnx.operators.schemas import OPERATORS
-from ...layer_net import add_layer
+from ...layer_writer import add_layer
 from ..context import NodeContext
 from ..views import View, plain
 
