@@ -1,6 +1,5 @@
 """OpenVINO front-end: recurrent operations as functions, layers, and whole models (IR)."""
 
-from .export import to_onnx
 from .functions import (
     gru_cell,
     gru_sequence,
@@ -16,7 +15,7 @@ from .layer_writer import write_layer
 from .layers import BoundLayer, IRLayer, Port
 from .model import Model
 from .model_reader import read_model
-from .model_writer import write_model
+from .model_writer import to_onnx, write_model
 from .net import Net, read_net
 from .schemas import OPERATIONS, Operation
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -148,6 +148,8 @@ class IRLayer(Described):
         Those of the XML; `type` in the specification's spelling.
     inputs, outputs : tuple of Port
         In port order.
+    warnings : tuple of str
+        Messages about attributes without effect.
     """
 
     op: RecurrentOp
@@ -156,6 +158,7 @@ class IRLayer(Described):
     id: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def type(self) -> str:

@@ -72,8 +72,8 @@ class LoopedCell:
         return arrays
 
 
-def looped_cell(layer: NetLayer) -> tuple[LoopedCell, list[str]] | None:
-    """Return the sequence that a loop is, with its warnings; None for any other layer and for a broken loop."""
+def looped_cell(layer: NetLayer) -> LoopedCell | None:
+    """Return the sequence that a loop is; None for any other layer and for a broken loop."""
     if layer.type.lower() != "tensoriterator" or not layer.bodies:
         return None
     cells = [(node, operation) for node in layer.bodies["body"].layers if (operation := _cell_operation(node))]
@@ -81,11 +81,9 @@ def looped_cell(layer: NetLayer) -> tuple[LoopedCell, list[str]] | None:
         return None
     ((node, operation),) = cells
     try:
-        body, (cell, messages) = read_body(layer), recurrent_layer(operation, node)
+        return _Match(layer, read_body(layer), node, recurrent_layer(operation, node)).sequence()
     except PyrnnxError:
         return None
-    sequence = _Match(layer, body, node, cell).sequence()
-    return None if sequence is None else (sequence, messages)
 
 
 def _cell_operation(layer: NetLayer) -> Operation | None:
@@ -181,7 +179,7 @@ class _Match:
         outer = self.loop.sources[X.place].port.shape
         assert outer is not None
         own = {axis: size for axis, size in zip("NI", cell.inputs[0].shape, strict=True) if size is not None}
-        return declare(
+        row = declare(
             replace(cell.op, direction=direction),
             operation,
             [name for name in operation.inputs if name in ("sequence_lens", *cell.arguments)],
@@ -191,6 +189,7 @@ class _Match:
             name=self.loop.name,
             identifier=self.loop.id,
         )
+        return replace(row, warnings=cell.warnings)
 
 
 def _is_row(wide: tuple[int | None, ...] | None, narrow: tuple[int | None, ...] | None, axis: int) -> bool:

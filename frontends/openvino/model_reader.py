@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from lxml import etree
+from typing import Any, cast
 
 from pyrnnx.errors import warn
 
@@ -50,49 +48,31 @@ def read_model(xml: Any, weights: Any = None, *, session_options: Any = None) ->
 
     Source: OpenVINO IR versions 10 and 11.
     """
-    path = source_path(xml)
-    with named_errors(path):
-        model = _model(parse(xml, "read_model", "net"), weights, path, session_options)
-    for message in model.net.warnings:
-        warn(message)
-    return model
+    return cast("Model", _read(xml, "read_model", ("net",), weights, session_options))
 
 
 def read_file(source: Path | bytes, *, session_options: Any = None) -> Model | IRLayer:
-    """Read an .xml file or its contents as `read_model` reads a net and `read_layer` a single layer.
+    """Read an .xml file or its contents as `read_model` reads a net and `read_layer` a single layer."""
+    return _read(source, "load", ("net", "layer"), None, session_options)
 
-    Raises
-    ------
-    PyrnnxError
-        As in those.
 
-    Warns
-    -----
-    PyrnnxWarning
-        As in those.
-    """
+def _read(xml: Any, function: str, roots: Sequence[str], weights: Any, session_options: Any) -> Model | IRLayer:
+    path = source_path(xml)
     result: Model | IRLayer
-    messages: Sequence[str]
-    path = source if isinstance(source, Path) else None
     with named_errors(path):
-        element = parse(source, "load", "net", "layer")
+        element = parse(xml, function, *roots)
         if element.tag == "layer":
-            result, messages = layer_of(element)
+            result = layer_of(element)
+            messages = result.warnings
         else:
-            result = _model(element, None, path, session_options)
-            messages = result.net.warnings
+            net = net_of(element, "read_model")
+            beside = weights is None and path is not None
+            bin_file = BinFile(path.with_suffix(".bin") if beside and path else weights, may_be_absent=beside)
+            for layer in net.everything:
+                if layer.type == "Const":
+                    bin_file.check(layer)
+            label = "" if path is None else os.fspath(path)
+            result, messages = Model(net, bin_file, label, session_options=session_options), net.warnings
     for message in messages:
         warn(message)
     return result
-
-
-def _model(root: etree._Element, weights: Any, path: Path | None, session_options: Any) -> Model:
-    net = net_of(root, "read_model")
-    if weights is None and path is not None:
-        bin_file = BinFile(path.with_suffix(".bin"), may_be_absent=True)
-    else:
-        bin_file = BinFile(weights)
-    for layer in net.everything:
-        if layer.type == "Const":
-            bin_file.check(layer)
-    return Model(net, bin_file, os.fspath(path) if path is not None else "", session_options=session_options)

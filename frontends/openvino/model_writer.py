@@ -1,26 +1,70 @@
-"""Writer of layers and whole models as IR: an .xml and a .bin."""
+"""Writers of layers and whole models: as IR, an .xml and a .bin, and as ONNX."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal.files import is_path
 from pyrnnx._internal.writing import write_files
-from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models import model as base
 from pyrnnx.stacks.stack import Stack
 
 from .ir.writer import NetWriter
+from .ir.xml import source_path
 from .layer_writer import check_layer, layer_net
 from .layers import IRLayer
 from .model import Model
 from .model_reader import read_model
 
-_MODELS = (bytes, bytearray, memoryview, base.Model)
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+_SOURCES = (bytes, bytearray, memoryview, base.Model, Stack)
+
+
+def to_onnx(model: Any) -> ModelProto:
+    """Return an ONNX model (opset 22) of the same computation.
+
+    Parameters
+    ----------
+    model : pyrnnx.frontends.openvino.Model, path or Layer
+        An IR model or the path of its .xml, or a layer with weights, exported as `write_model` writes it.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Inputs and outputs have the model's names; values and nodes have the names of tensors and layers. A dynamic
+        axis k of input X is named "X_dim_k". Equal constants share one initializer. Compressed weights stay compressed,
+        with the nodes that expand them, except in recurrent layers. Each variable becomes an input, with a
+        default if its first value is known, and an output after the others: "h" and "h_out".
+
+    Raises
+    ------
+    PyrnnxError
+        The argument has another type or lacks weights, `read_model` rejects the file, an operation or option is not
+        translated (the message names the layer), weights of a recurrent layer depend on inputs, constants exceed 2 GB,
+        or the onnx package is missing.
+    """
+    if isinstance(model, Layer):
+        net = layer_net(model)
+        model = read_model(net.xml(), b"".join(net.weights()))
+    elif source_path(model) is not None:
+        model = read_model(model)
+    if not isinstance(model, Model):
+        what = f"{type(model).__name__} was given"
+        if isinstance(model, IRLayer):
+            what = f"{model.label} has no weights; bind them with layer.bind"
+        elif isinstance(model, base.Model):
+            what = f"{shortened(model.label)} is an ONNX model already, its ModelProto is `proto`"
+        raise ArgumentError(
+            f"to_onnx: {what}; expected a Model, as read_model returns, the path of an .xml, or a layer with weights"
+        )
+    return model._export()
 
 
 def write_model(source: Any, path: str | os.PathLike[str]) -> Path:
@@ -89,26 +133,21 @@ def _source(source: Any) -> tuple[str, Callable[[], NetWriter]]:
         if isinstance(layer, IRLayer):
             raise ArgumentError(f"{layer.label}: the layer has no weights; bind them with layer.bind")
         return layer.label, lambda: layer_net(layer)
-    if isinstance(source, Stack):
-        from .writing import model_net, onnx_model, onnx_of_stack
-
-        return source.label, lambda: model_net(onnx_model(onnx_of_stack(source), source.label))
     suffix = Path(source).suffix.lower() if is_path(source) else ""
+    is_proto = type(source).__name__ == "ModelProto"  # by name: onnx may not be installed
+    if suffix not in (".onnx", ".xml") and not is_proto and not isinstance(source, _SOURCES):
+        what = shown(os.fspath(source)) if suffix else type(source).__name__
+        raise ArgumentError(
+            f"write_model: {what} was given; expected a recurrent layer with its weights, a Stack, as "
+            "pyrnnx.frontends.torch and keras read it, a model, the path of an .onnx or .xml, the bytes of an ONNX "
+            "model, or an onnx.ModelProto"
+        )
     if suffix == ".xml":
         source = read_model(source)
-    is_proto = type(source).__name__ == "ModelProto"  # by name: onnx may not be installed
-    if suffix and suffix not in (".onnx", ".xml"):
-        raise ArgumentError(
-            f"write_model: source is {shown(os.fspath(source))}, whose name ends in {shown(suffix)}; expected .onnx or "
-            ".xml, or the Stack of weights that pyrnnx.frontends.torch or keras reads"
-        )
-    if not is_proto and not suffix and not isinstance(source, _MODELS):
-        raise ArgumentError(
-            f"write_model: {type(source).__name__} was given; expected a recurrent layer with its weights, a Stack, "
-            "a model, the path of an .onnx or .xml, the bytes of an ONNX model, or an onnx.ModelProto"
-        )
-    from .writing import model_net, onnx_model
+    from .writing import model_net, onnx_model, onnx_of_stack
 
+    if isinstance(source, Stack):
+        return source.label, lambda: model_net(onnx_model(onnx_of_stack(source), source.label))
     if isinstance(source, Model):
         return source.label, lambda: model_net(onnx_model(_with_inputs(source._export()), source.label))
     model = onnx_model(source)

@@ -38,8 +38,6 @@ class Net(NetGraph):
         The recurrent layers in bodies of loops and Ifs, except those of `looped`.
     looped : mapping of NetLayer to LoopedCell
         Every TensorIterator, in bodies too, that is a sequence: its body is one cell over slices.
-    warnings : tuple of str
-        Warnings about attributes without effect and about a newer version.
 
     A net can be pickled and copied, as its XML.
     """
@@ -47,7 +45,12 @@ class Net(NetGraph):
     recurrent: Mapping[NetLayer, IRLayer]
     inner: Mapping[NetLayer, IRLayer]
     looped: Mapping[NetLayer, LoopedCell]
-    warnings: tuple[str, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Messages about attributes without effect and about a newer version."""
+        rows = (*self.recurrent.values(), *self.inner.values(), *(looped.layer for looped in self.looped.values()))
+        return (*newer(self.version), *(message for row in rows for message in row.warnings))
 
     def declared(self, layer: NetLayer) -> IRLayer | None:
         """Return the declaration of a recurrent layer, or of a loop that is one; None for any other layer."""
@@ -116,26 +119,21 @@ def net_of(root: etree._Element, function: str) -> Net:
     recurrent: dict[NetLayer, IRLayer] = {}
     inner: dict[NetLayer, IRLayer] = {}
     looped: dict[NetLayer, LoopedCell] = {}
-    warnings = newer(graph.version)
 
     def collect(layers: Iterable[NetLayer], declared: dict[NetLayer, IRLayer]) -> None:
         """Add recurrent layers to `declared`, those in bodies to `inner`."""
         for layer in layers:
             operation, match = find_operation(layer.type, layer.opset), looped_cell(layer)
             if operation is not None:
-                declared[layer], messages = recurrent_layer(operation, layer)
-                warnings.extend(messages)
+                declared[layer] = recurrent_layer(operation, layer)
             elif match is not None:
-                looped[layer], messages = match
-                warnings.extend(messages)
+                looped[layer] = match
             else:
                 for body in layer.bodies.values():
                     collect(body.layers, inner)
 
     collect(graph.layers, recurrent)
-    return Net(
-        graph.name, graph.version, graph.layers, graph.order, graph.element, recurrent, inner, looped, tuple(warnings)
-    )
+    return Net(graph.name, graph.version, graph.layers, graph.order, graph.element, recurrent, inner, looped)
 
 
 def _constant(layer: NetLayer) -> tuple[str, ...] | None:
