@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[type[PyrnnxError], Callable[[], Any], str]] = {
     "activations by direction": (UnsupportedError, both_activations,
         "RNN 'cell': activations differ by direction, Tanh and Relu; RNNSequence-5 has one list"),
     "weights at run time": (UnsupportedError, weights_at_run_time, "GRU 'node0': its weights are computed at run time"),
-    "X of another size": (ArgumentError, wrong_size, 
+    "X of another size": (ArgumentError, wrong_size,
         "GRU 'cell': X in OpenVINO's arrangement has shape (None, None, 4); expected (batch_size, seq_length, input_"),
     "no shape": (UnsupportedError, lambda: Graph().model({"x": (FLOAT, None)}, ["x"]),
         "ONNX model: the rank of 'x' is unknown"),
