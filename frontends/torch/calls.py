@@ -183,7 +183,7 @@ def _run_tensor(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:
         X = X[:, None]
         initial = tuple([None if state is None else state[:, None] for state in initial])
         last = tuple([array[:, None] for array in last])
-    if not packed.stack.run(_threads(), X, None, initial, Y.reshape(T, N, D, H), last):
+    if not packed.stack.run_joined(_threads(), X, None, initial, Y.reshape(T, N, D, H), last):
         return "the kernels cannot read the memory of the input"
     return output, _as_results(packed, [tensor for tensor, _ in results])
 
@@ -229,7 +229,7 @@ def _run_packed(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:
         lengths = present.sum(0)
         X, Y = np.empty((T, N, flat.shape[1]), flat.dtype), np.empty((T, N, D, H), flat.dtype)
         X[present] = flat  # the kernels do not read the rest
-    if not packed.stack.run(_threads(), X, lengths, initial, Y, tuple([array for _, array in results])):
+    if not packed.stack.run_joined(_threads(), X, lengths, initial, Y, tuple([array for _, array in results])):
         return "the kernels cannot read the memory of the input"
     if lengths is not None:
         flat_Y[:] = Y.reshape(T, N, D * H)[present]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,29 +13,10 @@ from pyrnnx._kernels.streams import StreamStates
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layers import results
 from pyrnnx.operator import check
-from pyrnnx.operator.conventions import CANONICAL, Convention, rearrange
-from pyrnnx.operator.op import RecurrentOp
+from pyrnnx.operator.conventions import CANONICAL, rearrange
 
 if TYPE_CHECKING:
-    from pyrnnx._kernels.packed_layer import PackedLayer
-
-
-class StreamedLayer(Protocol):
-    """Interface of a layer that a stepper uses."""
-
-    op: RecurrentOp
-    convention: Convention
-    label: str
-    dtype: np.dtype[Any]
-    constants: Mapping[str, AnyArray]
-    _packed: PackedLayer
-
-    def _checked(self, arguments: Mapping[str, Any]) -> tuple[dict[str, AnyArray], AnyArray | None]: ...
-    def _compute(
-        self, X: Any, lengths: Any, h: Any, c: Any, wide_states: bool, out: tuple[Any, ...] | None
-    ) -> tuple[AnyArray, ...] | None: ...
-    def _results(self, *arguments: Any) -> tuple[AnyArray, ...]: ...
-
+    from pyrnnx.layers.layer import Layer
 
 StatePair = tuple[AnyArray, AnyArray | None]  # h, and c of an LSTM, in the kernels' dtype
 
@@ -55,7 +35,7 @@ class Stepper:
         overwrite h_next and c_next, or else h and c.
     """
 
-    def __init__(self, layer: StreamedLayer, batch_size: int) -> None:
+    def __init__(self, layer: Layer, batch_size: int) -> None:
         names = ("initial_h", "initial_c") if layer.op.has_cell_state else ("initial_h",)
         constants = [name for name in names if name in layer.constants]
         if "sequence_lens" in layer.constants or len(constants) not in (0, len(names)):
@@ -153,13 +133,13 @@ class Stream(StreamStates):
     batch_size : int
     """
 
-    def __init__(self, layer: StreamedLayer, batch_size: int) -> None:
+    def __init__(self, layer: Layer, batch_size: int) -> None:
         self._stepper = Stepper(layer, batch_size)
         self._packed = layer._packed
         self.reset()
 
     @property
-    def layer(self) -> StreamedLayer:
+    def layer(self) -> Layer:
         return self._stepper.layer
 
     @property
@@ -206,7 +186,7 @@ def _range(array: AnyArray) -> str:
     return f"from {array.min():.4g} to {array.max():.4g}" if array.size else "empty"
 
 
-def _restored(layer: StreamedLayer, batch_size: int, state: tuple[AnyArray, ...]) -> Stream:
+def _restored(layer: Layer, batch_size: int, state: tuple[AnyArray, ...]) -> Stream:
     stream = Stream(layer, batch_size)
     stream.state = state
     return stream

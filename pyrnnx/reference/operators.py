@@ -266,7 +266,8 @@ def _arranged(array: Array, axes: str, to: str) -> Array:
         if axis not in axes:
             array, axes = array[np.newaxis], axis + axes
     superfluous = "".join(axis for axis in axes if axis not in to)
-    return array.transpose([axes.index(axis) for axis in superfluous + to])[(0,) * len(superfluous)]
+    view: Array = array.transpose([axes.index(axis) for axis in superfluous + to])[(0,) * len(superfluous)]
+    return view
 
 
 def _functions(operator: str, cell: str, D: int, is_onnx: bool, a: Any) -> Sequence[list[Activation]]:

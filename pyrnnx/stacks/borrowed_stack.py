@@ -8,15 +8,14 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._kernels.digest import digest
-from pyrnnx._kernels.pipeline import run_pipeline, turn_steps
 from pyrnnx.errors import PyrnnxError, shortened
 from pyrnnx.layers.prepare import prepare
-from pyrnnx.operator.conventions import Convention
+from pyrnnx.operator.conventions import TORCH, Convention
 from pyrnnx.operator.op import RecurrentOp
-from pyrnnx.stacks.stacked_layer import Arguments
+from pyrnnx.stacks.chain import Chain, States
 
 
-class BorrowedStack:
+class BorrowedStack(Chain):
     """Layers in sequence with packed weights, and the arrays that they were packed from.
 
     It contains no other copy of the weights, and does not check its arguments.
@@ -30,7 +29,7 @@ class BorrowedStack:
     layers : iterable of (RecurrentOp, mapping)
         Operators, all of one hidden_size and direction, with W, R and optionally B in `convention`.
     convention : Convention
-        TORCH or TORCH_CELL: the arrangement of weights and calls.
+        TORCH, or TORCH_CELL for `step`: the arrangement of weights and calls.
     """
 
     def __init__(
@@ -41,19 +40,18 @@ class BorrowedStack:
         convention: Convention,
     ) -> None:
         self._sources, self._digest = sources, digest(sources)  # before the copies: a later change is always seen
-        self.dtype: np.dtype[np.generic] = np.dtype(sources[0].dtype.type)
         try:
-            rows = [(op, prepare(op, weights, convention, None)) for op, weights in layers]
+            rows = [(op, TORCH, prepare(op, weights, convention, None)) for op, weights in layers]
         except (MemoryError, OverflowError, ValueError) as error:  # sizes beyond memory, an address or a C int
             raise PyrnnxError(f"{label}: the weights cannot be packed ({shortened(str(error))})") from error
-        self._packed = tuple(packed for _, packed in rows)
+        super().__init__(np.dtype(sources[0].dtype.type), rows)
         self.num_directions, self.has_cell_state = rows[0][0].num_directions, rows[0][0].has_cell_state
 
     def is_current(self) -> bool:
         """Return whether the owner's arrays still have the bytes that were packed, by a digest of all of them."""
         return digest(self._sources) == self._digest
 
-    def run(
+    def run_joined(
         self,
         threads: int,
         X: AnyArray,
@@ -62,45 +60,18 @@ class BorrowedStack:
         Y: AnyArray,
         last: tuple[AnyArray, ...],
     ) -> bool:
-        """Run over sequences, and return whether the kernels could use the arrays in place.
+        """Call `run` with h and, for an LSTM, c as arrays [number of layers * D, N, H], or None for zero."""
+        return self.run(threads, X, lengths, self._by_layer(initial), Y, self._by_layer(last))
 
-        Parameters
-        ----------
-        threads : int
-            Maximum number of threads.
-        X : ndarray
-            Input [T, N, I].
-        lengths : ndarray of int, or None
-            Length of each row; None: T.
-        initial : tuple
-            h and, for an LSTM, c, each [number of layers * D, N, H], or None for zero.
-        Y : ndarray
-            Array [T, N, D, H] for the last layer's Y.
-        last : tuple of ndarray
-            Arrays for the last states, in the form of `initial`.
-        """
-        D, end = self.num_directions, len(self._packed) - 1
-        T, N, _ = X.shape
-        steps = turn_steps(self._packed, threads, T, N)
-        arguments: list[Arguments] = []
-        for k, packed in enumerate(self._packed):
-            out = Y if k == end else np.empty((T, N, *Y.shape[2:]), self.dtype)
-            own, own_last = initial, last
-            if end:
-                rows = slice(k * D, (k + 1) * D)
-                own = tuple([None if state is None else state[rows] for state in initial])
-                own_last = tuple([state[rows] for state in last])
-            c = own[1] if self.has_cell_state else None
-            own_arguments = X, lengths, own[0], c, False, (out, *own_last)
-            if steps:
-                arguments.append(own_arguments)
-            elif packed.run(threads, *own_arguments) is None:
-                return False
-            if k < end:
-                X = out.reshape(T, N, -1)
-        return not steps or run_pipeline(self._packed, threads, steps, arguments) is not None
+    def _by_layer(self, states: tuple[AnyArray | None, ...]) -> tuple[States, States]:
+        D, count = self.num_directions, len(self.packed)
+        h, c = states if self.has_cell_state else (states[0], None)
+        if count == 1:
+            return [h], [c]
+        ends = [slice(k * D, (k + 1) * D) for k in range(count)]
+        return [h if h is None else h[end] for end in ends], [c if c is None else c[end] for end in ends]
 
     def step(self, threads: int, X: AnyArray, initial: tuple[AnyArray | None, ...], out: tuple[AnyArray, ...]) -> bool:
         """Run one step of a cell on X [N, I] and states [N, H]; return whether the kernels could use the arrays."""
         c = initial[1] if self.has_cell_state else None
-        return self._packed[0].run(threads, X, None, initial[0], c, False, (None, *out)) is not None
+        return self.packed[0].run(threads, X, None, initial[0], c, False, (None, *out)) is not None

@@ -12,18 +12,17 @@ from pyrnnx import config
 from pyrnnx._internal import facts, html
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.immutable import Immutable
-from pyrnnx._kernels.pipeline import run_pipeline, turn_steps
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS, Convention
 from pyrnnx.operator.quantized import Quantized
+from pyrnnx.stacks.chain import Chain
 from pyrnnx.stacks.ragged import buckets, padded
-from pyrnnx.stacks.stacked_layer import Arguments, StackedLayer
-from pyrnnx.stacks.states import STACKED, StateForm, States, joined_states
+from pyrnnx.stacks.states import STACKED, StateForm, States
 from pyrnnx.stacks.stream import StackStream
 
-Computed = tuple[AnyArray, States, States]  # Y [T, N, D*H], Y_h and Y_c of each layer
+Computed = tuple[AnyArray, list[Any], list[States]]  # Y, the states as the stack returns them, and by layer
 RAGGED = Convention("sequence of a stack", axes={"X": "TI"})
 
 
@@ -86,10 +85,8 @@ class Stack(Immutable):
         self.output_size = self.num_directions[-1] * self.hidden_sizes[-1]
         self._convention = STACKED[self.batch_first]
         self._order = (1, 0, 2) if self.batch_first else (0, 1, 2)  # transposes X and Y to [T, N, ...] and back
-        last = len(self.layers) - 1
-        self._layers = [StackedLayer(layer, self.batch_first and k == last) for k, layer in enumerate(self.layers)]
-        self._packed = tuple([layer._packed for layer in self.layers])
-        self._no_states: States = [None] * len(self.layers)
+        rows = ((layer.op, layer.convention, layer._packed) for layer in self.layers)
+        self._chain = Chain(self.dtype, rows)
         ops = [layer.op for layer in self.layers]
         self.state_forms = StateForm("initial_h", ops), StateForm("initial_c", ops)
 
@@ -149,11 +146,11 @@ class Stack(Immutable):
             computed = None
             is_alone = sequence_lens is None and initial_h is None and initial_c is None
             if is_alone and type(X) is np.ndarray and X.ndim == 3:
-                computed = self._run(X.transpose(self._order), None, self._no_states, self._no_states)
+                none: States = [None] * len(self.layers)
+                computed = self._run(X.transpose(self._order), None, none, none)
             if computed is None:
                 computed = self._run_checked(X, sequence_lens, initial_h, initial_c)
-            Y, *states = computed
-            return (np.ascontiguousarray(Y.transpose(self._order)), *joined_states(self.state_forms, states))
+            return (computed[0], *computed[1])
         except MemoryError as error:
             raise ArgumentError(
                 f"{self.label}: X has shape {np.shape(X)}; the results exceed memory ({error})"
@@ -195,26 +192,21 @@ class Stack(Immutable):
 
     def _run(self, X: AnyArray, lengths: AnyArray | None, h: States, c: States) -> Computed | None:
         """Run X [T, N, I] through all layers; return None if the kernels cannot read an array in place."""
-        threads, (T, N) = config.get_num_threads(), X.shape[:2]
-        steps = turn_steps(self._packed, threads, T, N)
-        arguments: list[Arguments] = []  # of a pipeline
-        states: list[tuple[AnyArray, ...]] = []
-        for k, layer in enumerate(self._layers):
-            own, X = layer.arguments(X, lengths, h[k], c[k])
-            if steps:
-                arguments.append(own)
-                continue
-            computed = layer.compute(*own)
-            if computed is None:
-                return None
-            states.append(computed[1:])  # without Y, which only the next layer needs
-        if steps:
-            together = run_pipeline(self._packed, threads, steps, arguments)
-            if together is None:
-                return None
-            states = together
-        last = [layer.last(*own) for layer, own in zip(self._layers, states, strict=True)]
-        return X, [Y_h for Y_h, _ in last], [Y_c for _, Y_c in last]
+        T, N = X.shape[:2]
+        outer = (N, T) if self.batch_first else (T, N)
+        try:
+            Y = np.empty((*outer, self.num_directions[-1], self.hidden_sizes[-1]), self.dtype)
+        except ValueError as error:  # the size exceeds an address
+            raise MemoryError(str(error)) from error
+        results, (Y_h, Y_c) = self._empty_states(N)
+        own_Y = Y.transpose(1, 0, 2, 3) if self.batch_first else Y
+        if not self._chain.run(config.get_num_threads(), X, lengths, (h, c), own_Y, (Y_h, Y_c)):
+            return None
+        return Y.reshape(*outer, self.output_size), results, [Y_h, Y_c]
+
+    def _empty_states(self, N: int) -> tuple[list[Any], list[States]]:
+        wholes, states = zip(*[form.empty(N, self.dtype) for form in self.state_forms], strict=True)
+        return [whole for whole, form in zip(wholes, self.state_forms, strict=True) if form.exists], list(states)
 
     def _run_ragged(self, X: Any, sequence_lens: Any, *initial: Any) -> tuple[Any, ...]:
         """Run sequences [T, I] of a list; return Y as a list, and the last states of all sequences."""
@@ -232,19 +224,19 @@ class Stack(Immutable):
         N, initial_states = len(sequences), self._initial(len(sequences), *initial)
         try:
             Y: list[Any] = [None] * N
-            states = [form.empty(N, self.dtype) for form in self.state_forms]
+            results, states = self._empty_states(N)
             for rows in buckets([len(sequence) for sequence in sequences]):
                 batch, lengths = padded([sequences[k] for k in rows])
                 own = [[None if a is None else a[:, rows] for a in kind] for kind in initial_states]
                 computed = self._run(batch, lengths, *own)
                 assert computed is not None
-                batch_Y, *last = computed
-                for row, k in enumerate(rows):
-                    Y[k] = np.array(batch_Y[: len(sequences[k]), row], order="C")
+                batch_Y, _, last = computed
+                for k, own_Y in zip(rows, batch_Y if self.batch_first else batch_Y.swapaxes(0, 1), strict=True):
+                    Y[k] = np.array(own_Y[: len(sequences[k])], order="C")
                 for whole, part in zip((*states[0], *states[1]), (*last[0], *last[1]), strict=True):
                     if whole is not None:
                         whole[:, rows] = part
-            return (Y, *joined_states(self.state_forms, states))
+            return (Y, *results)
         except MemoryError as error:
             raise ArgumentError(f"{self.label}: X has {N} sequences; the results exceed memory ({error})") from error
 

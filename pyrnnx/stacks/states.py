@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -75,9 +76,7 @@ class StateForm:
                 f"{shown(tuple([op.hidden_size for op in self.ops]))}; expected a list of {len(self.counts)} arrays, "
                 "one for each layer"
             )
-        state = self._checked(label, value, sum(self.counts), N, self.ops[0].hidden_size, dtypes)
-        ends = np.cumsum(self.counts)
-        return [state[end - D : end] if D else None for end, D in zip(ends, self.counts, strict=True)]
+        return self._parts(self._checked(label, value, sum(self.counts), N, self.ops[0].hidden_size, dtypes))
 
     def _check_list(self, label: str, values: Sequence[Any], N: int, dtypes: Sequence[np.dtype[Any]]) -> States:
         if len(values) != len(self.counts):
@@ -99,19 +98,21 @@ class StateForm:
         array = check.same_shape(label, CANONICAL, self.argument, value, dtypes, {"D": D, "N": N, "H": H})
         return check.inner_contiguous(label, self.argument, array)
 
-    def empty(self, N: int, dtype: np.dtype[Any]) -> States:
-        """Return an uninitialized array per layer, or None for a layer without this state."""
-        return [
-            np.empty((D, N, op.hidden_size), dtype) if D else None for D, op in zip(self.counts, self.ops, strict=True)
-        ]
+    def empty(self, N: int, dtype: np.dtype[Any]) -> tuple[Any, States]:
+        """Return uninitialized states as `join` does, and views of them: an array per layer."""
+        if not self.is_joined:
+            sizes = zip(self.counts, self.ops, strict=True)
+            states: States = [np.empty((D, N, op.hidden_size), dtype) if D else None for D, op in sizes]
+            return states, states
+        whole = np.empty((sum(self.counts), N, self.ops[0].hidden_size), dtype)
+        return whole, self._parts(whole)
+
+    def _parts(self, whole: AnyArray) -> States:
+        ends = accumulate(self.counts)
+        return [whole[end - D : end] if D else None for end, D in zip(ends, self.counts, strict=True)]
 
     def join(self, states: States) -> Any:
         """Return the states of all layers as one array, or as a list if their hidden sizes differ."""
         if not self.is_joined:
             return states
         return np.concatenate([state for state in states if state is not None])
-
-
-def joined_states(forms: Sequence[StateForm], states: Sequence[States]) -> list[Any]:
-    """Return Y_h and, if any layer has a cell state, Y_c, in the form in which a stack returns them."""
-    return [form.join(own) for form, own in zip(forms, states, strict=True) if form.exists]

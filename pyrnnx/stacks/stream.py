@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx._internal.scalars import integer
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
-from pyrnnx.layers.layer import Layer
 from pyrnnx.layers.stream import StatePair, Stepper
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import CANONICAL, rearrange
-from pyrnnx.stacks.states import STACKED, StateForm, States, joined_states
+from pyrnnx.stacks.states import STACKED, States
+
+if TYPE_CHECKING:
+    from pyrnnx.stacks.stack import Stack
 
 SMALL = 2**16  # a push with at most this many elements of X tries the fast path
-
-
-class StreamedStack(Protocol):
-    """Interface of a stack that a stream uses."""
-
-    label: str
-    layers: tuple[Layer, ...]
-    batch_first: bool
-    input_size: int
-    dtype: np.dtype[Any]
-    state_forms: tuple[StateForm, StateForm]
 
 
 class StackStream:
@@ -43,7 +34,7 @@ class StackStream:
     batch_size : int
     """
 
-    def __init__(self, stack: StreamedStack, batch_size: int) -> None:
+    def __init__(self, stack: Stack, batch_size: int) -> None:
         self._label = f"{stack.label}: stream"
         for k, layer in enumerate(stack.layers):
             if layer.op.direction.reversed != (False,):
@@ -66,7 +57,7 @@ class StackStream:
         self.reset()
 
     @property
-    def stack(self) -> StreamedStack:
+    def stack(self) -> Stack:
         return self._stack
 
     @property
@@ -97,7 +88,7 @@ class StackStream:
         for stepper, (own_h, own_c) in zip(self._steppers, self._states, strict=True):
             h.append(stepper.rows(own_h.copy()))
             c.append(None if own_c is None else stepper.rows(own_c.copy()))
-        return tuple(joined_states(self.stack.state_forms, (h, c)))
+        return tuple([form.join(own) for form, own in zip(self.stack.state_forms, (h, c), strict=True) if form.exists])
 
     @state.setter
     def state(self, state: Any) -> None:
@@ -188,7 +179,7 @@ def _read_states(stepper: Stepper, states: Sequence[AnyArray | None]) -> StatePa
     )
 
 
-def _restored(stack: StreamedStack, batch_size: int, state: tuple[Any, ...]) -> StackStream:
+def _restored(stack: Stack, batch_size: int, state: tuple[Any, ...]) -> StackStream:
     stream = StackStream(stack, batch_size)
     stream.state = state
     return stream

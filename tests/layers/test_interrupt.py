@@ -105,7 +105,7 @@ def test_stream_of_a_stack_is_as_before_the_push() -> None:
 def test_call_of_a_stack_in_a_pipeline(engine: str) -> None:
     set_num_threads(2)
     stack, few = Stack([rnn(hidden_size=99), rnn(hidden_size=99, input_size=99)]), inputs(80)
-    assert (turn_steps(stack._packed, 2, len(few), 1) > 0) == (engine != "blas")
+    assert (turn_steps(stack._chain.packed, 2, len(few), 1) > 0) == (engine != "blas")
     before = stack(few)
     assert_interrupted(lambda: stack(inputs(2_000_000)))
     for again, first in zip(stack(few), before, strict=True):

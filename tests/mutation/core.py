@@ -137,8 +137,8 @@ FAULTS = (
     Fault(
         "all layers get the states of the first layer",
         "pyrnnx/stacks/states.py",
-        "return [state[end - D : end] if D else None",
-        "return [state[:D] if D else None",
+        "return [whole[end - D : end] if D else None",
+        "return [whole[:D] if D else None",
         "tests/stacks/test_stack.py",
     ),
     Fault(

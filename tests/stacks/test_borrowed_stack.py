@@ -39,7 +39,7 @@ def test_results_of_a_stack(cell: str, layers: int, directions: int) -> None:
         X, lengths = rng.normal(size=(T, N, I)), [None, np.array([6, 2, 4])][k % 2]
         initial = [rng.normal(size=(layers * directions, N, H)) for _ in range(1 + (cell == "LSTM"))]
         Y, last = np.full((T, N, directions, H), np.nan), tuple(np.full_like(state, np.nan) for state in initial)
-        assert same.run(1, X, lengths, tuple(initial), Y, last)
+        assert same.run_joined(1, X, lengths, tuple(initial), Y, last)
         for a, b in zip((Y.reshape(T, N, -1), *last), stack(X, lengths, *initial), strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -74,7 +74,7 @@ def test_arrays_that_the_kernels_cannot_read() -> None:
     stack = borrowed(arrays, from_state_dict(arrays))
     Y, last = np.empty((T, N, 1, H)), (np.empty((1, N, H)),)
     for X in (np.zeros((T, N, 2 * I))[:, :, ::2], np.zeros((T, N, I + 1)), np.zeros((T, N, I), np.float32)):
-        assert not stack.run(1, X, None, (None,), Y, last)
+        assert not stack.run_joined(1, X, None, (None,), Y, last)
 
 
 def test_weights_that_cannot_be_packed() -> None:

@@ -48,7 +48,7 @@ def inputs_of(stack: Stack, N: int, seed: int, ragged: bool) -> tuple[Any, ...]:
 
 
 def assert_same_bits(stack: Stack, threads: int, arguments: tuple[Any, ...]) -> None:
-    assert turn_steps(stack._packed, threads, *arguments[0].shape[:2]) > 0
+    assert turn_steps(stack._chain.packed, threads, *arguments[0].shape[:2]) > 0
     pyrnnx.set_num_threads(1)
     expected = apart(stack(*arguments))
     pyrnnx.set_num_threads(threads)
@@ -98,7 +98,7 @@ def test_callers_in_several_threads() -> None:
     ids=("one thread", "few steps", "many rows", "rows of matrices", "no rows", "no steps", "much memory"),
 )
 def test_layer_after_layer(threads: int, steps: int, rows: int) -> None:
-    assert turn_steps(stack_of("one cell")._packed, threads, steps, rows) == 0
+    assert turn_steps(stack_of("one cell")._chain.packed, threads, steps, rows) == 0
 
 
 @pytest.mark.skipif("neon" not in engines.supported(), reason="needs vectors of four numbers")
@@ -119,4 +119,4 @@ def test_rows_that_need_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_layers_that_need_their_whole_input() -> None:
     for direction in ("reverse", "bidirectional"):
         layers = random_layers([("GRU", direction, 60), ("GRU", "forward", 60)])
-        assert turn_steps(Stack(layers)._packed, 2, T, 1) == 0
+        assert turn_steps(Stack(layers)._chain.packed, 2, T, 1) == 0

@@ -16,7 +16,6 @@ from rows import each_row
 from stacks import Description, I, random_layers, random_states
 
 from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, PyrnnxError, Stack, StackStream
-from pyrnnx.stacks.states import joined_states
 
 # float32: the same sums in the same order on the SIMD engine; BLAS may order them by the shape of a product
 TOLERANCE = 1e-6
@@ -40,7 +39,8 @@ def inputs(T: int, dtype: Any = np.float32, seed: int = 0) -> Any:
 
 
 def states_of(stack: Stack) -> tuple[Any, ...]:
-    return tuple(joined_states(stack.state_forms, random_states(stack, N)))
+    forms = zip(stack.state_forms, random_states(stack, N), strict=True)
+    return tuple(form.join(states) for form, states in forms if form.exists)
 
 
 def flat(states: Any) -> list[Any]:
