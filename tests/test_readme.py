@@ -40,7 +40,7 @@ def test_samples_run_in_the_root_of_the_repository() -> None:
     command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    assert result.stdout == ""
+    assert result.stdout == "(10, 1, 2, 4) (1, 2, 4) (1, 2, 4)\n"
 
 
 def test_links_work_in_a_clone_and_on_a_package_index() -> None:
