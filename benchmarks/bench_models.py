@@ -25,6 +25,7 @@ import numpy as np
 import onnx
 from report import MB, progress, reset_peak, status, table, versions
 
+import pyrnnx
 from pyrnnx.bench.measured import difference
 from pyrnnx.bench.timing import geometric_mean, measure, milliseconds
 from pyrnnx.testing.runtimes.models import MODEL_RUNS, Run
@@ -79,11 +80,20 @@ def session_run(module: str, path: Path, threads: int) -> Run:
     return lambda inputs: dict(zip(names, session.run(None, dict(inputs)), strict=True))
 
 
+def reduced_run(weight_dtype: str, path: Path, threads: int) -> Run:
+    """Return a call of a model with weights in fewer bits."""
+    pyrnnx.set_num_threads(threads)
+    model: Run = pyrnnx.load(path, weight_dtype=weight_dtype)
+    return model
+
+
 RUNS: dict[str, Callable[[Path, int], Run]] = {
     "ONNX Runtime": partial(session_run, "onnxruntime"),
     "OpenVINO": MODEL_RUNS["openvino"],
     "load": MODEL_RUNS["pyrnnx"],
     "drop-in": partial(session_run, "pyrnnx"),
+    "bfloat16": partial(reduced_run, "bfloat16"),
+    "int8": partial(reduced_run, "int8"),
 }
 COMPARED = {".onnx": ("ONNX Runtime", "load", "drop-in"), ".xml": ("OpenVINO", "load")}  # the peer is the first
 
@@ -213,7 +223,10 @@ def main() -> None:
     parser.add_argument("--processor-time", action="store_true", help="for a busy machine; with one thread only")
     parser.add_argument("--wheels", type=Path, help="folder that caches wheels (default: download them)")
     parser.add_argument("--load", nargs=3, metavar=("WAY", "MODEL", "INPUTS"), help="measure in this process")
+    parser.add_argument("--weight-dtypes", action="store_true", help="compare weight_dtype bfloat16 and int8 with load")
     options = parser.parse_args()
+    if options.weight_dtypes:
+        COMPARED[".onnx"] = ("load", "bfloat16", "int8")
     if options.load:
         load(options.load[0], *map(Path, options.load[1:]))
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 WEIGHTS = (".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".keras")  # read by front-ends of their own, not by `load`
 
 
-def load(source: str | os.PathLike[str] | bytes | ModelProto, *, session_options: Any = None) -> Model:
+def load(
+    source: str | os.PathLike[str] | bytes | ModelProto,
+    *,
+    session_options: Any = None,
+    weight_dtype: str | None = None,
+    leave: Sequence[str] = (),
+) -> Model:
     """Read a model from an .onnx file, or from an OpenVINO .xml file and the .bin file next to it.
 
     Parameters
@@ -29,6 +36,13 @@ def load(source: str | os.PathLike[str] | bytes | ModelProto, *, session_options
     session_options : onnxruntime.SessionOptions, optional
         Options of the sessions in which ONNX Runtime runs the model. The operators of pyrnnx are registered in it.
         Default: those of ONNX Runtime, with `pyrnnx.get_num_threads()` threads.
+    weight_dtype : str, optional
+        "bfloat16" or "int8" stores W and R of every recurrent layer with constant weights in fewer bits, also of layers
+        that the graph spells out: see `Layer`. Weights that a model has in 8 bits stay as they are. A layer of float64
+        raises an error when it is first needed. Default: the dtype of W.
+    leave : sequence of str, optional
+        Operators whose nodes ONNX Runtime runs instead of pyrnnx, of "RNN", "GRU", "LSTM" and "DynamicQuantizeLSTM". An
+        .onnx file only. Default: none.
 
     Returns
     -------
@@ -43,21 +57,24 @@ def load(source: str | os.PathLike[str] | bytes | ModelProto, *, session_options
         rejects.
     """
     # Returning a union with IRLayer would force a type check on every caller for a rare kind of file.
-    return cast("Model", read_model_or_layer(source, session_options=session_options))
+    options = {"session_options": session_options, "weight_dtype": weight_dtype, "leave": leave}
+    return cast("Model", read_model_or_layer(source, **options))
 
 
 def read_model_or_layer(
-    source: str | os.PathLike[str] | bytes | ModelProto, *, session_options: Any = None
+    source: str | os.PathLike[str] | bytes | ModelProto, *, leave: Sequence[str] = (), **options: Any
 ) -> Model | IRLayer:
     """Read a model or a single ``<layer>``: see `load`."""
     kind, contents = _kind(source)
     if kind == "onnx":
         from pyrnnx.frontends.onnx import read_model as read_onnx
 
-        return read_onnx(contents, session_options=session_options)
+        return read_onnx(contents, leave=leave, **options)
     from pyrnnx.frontends.openvino.model_reader import read_file
 
-    return read_file(contents, session_options=session_options)
+    if leave != ():
+        raise ArgumentError(f"load: leave is {shown(leave)}; expected an ONNX model, because an IR has no such nodes")
+    return read_file(contents, **options)
 
 
 def is_source(source: Any) -> bool:

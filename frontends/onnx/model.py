@@ -6,7 +6,7 @@ file (bytes to a message) -> graph.check -> passes.find_layers (layers) -> passe
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -32,12 +32,15 @@ from .messages import copied
 from .onnx_package import import_onnx
 from .operators.layers import NodeLayer, UnboundNode
 from .passes import (
+    DEFAULT_OPTIONS,
     FIRST_IR_WITH_DEFAULTS,
     Carried,
+    LayerOptions,
     RecurrentModel,
     canonical,
     carried,
     find_layers,
+    layer_options,
     rewritten,
     without_layers,
 )
@@ -64,8 +67,8 @@ class Model(core.Model):
         How errors name the model.
     session_options : onnxruntime.SessionOptions, optional
         As in `read_model`.
-    others : mapping, optional
-        Layers that run nodes of other domains, by node name.
+    options : LayerOptions, optional
+        Which nodes pyrnnx runs, and how.
     folder : Path, optional
         Folder of external data.
     arrays : mapping
@@ -90,7 +93,7 @@ class Model(core.Model):
         label: str = "ONNX model",
         *,
         session_options: Any = None,
-        others: Mapping[str, Any] = MappingProxyType({}),
+        options: LayerOptions = DEFAULT_OPTIONS,
         folder: Path | None = None,
         arrays: Mapping[str, AnyArray] = MappingProxyType({}),
     ) -> None:
@@ -98,7 +101,7 @@ class Model(core.Model):
             raise ArgumentError(f"{label}: proto is {type(proto).__name__}; expected an onnx.ModelProto")
         if session_options is not None:
             check_options(label, session_options)
-        self.label, self._others, self.session_options = label, others, session_options
+        self.label, self._options, self.session_options = label, options, session_options
         graph = Graph(proto.graph)
         load_external(import_onnx(), label, tensors_of(proto, graph), folder)
         self._proto, large = without_large(proto)
@@ -135,7 +138,7 @@ class Model(core.Model):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the source; layers and sessions are prepared again when needed."""
-        return _restored, (serialized(self.proto, self.label), self.label)
+        return _restored, (serialized(self.proto, self.label), self.label, self._options)
 
     @property
     def layers(self) -> Layers[NodeLayer | UnboundNode]:
@@ -177,7 +180,7 @@ class Model(core.Model):
             graph = Graph(proto.graph)
         if self._unreadable:
             return without_layers(proto, self._arrays, self._unreadable)
-        return find_layers(proto, graph, self.label, self._arrays, self._others, defaults=defaults)
+        return find_layers(proto, graph, self.label, self._arrays, self._options, defaults=defaults)
 
     @property
     def plan(self) -> Plan:
@@ -282,7 +285,7 @@ class Model(core.Model):
                 self._without(starts),
                 self.label,
                 session_options=self.session_options,
-                others=self._others,
+                options=self._options,
                 arrays=arrays,
             )
             return model._new_carrier(fed, layers)._replace(starts=starts)
@@ -333,11 +336,13 @@ class _WithStates:
         return self._programs.run(inputs, outputs)
 
 
-def _restored(contents: bytes, label: str) -> Model:
-    return Model(load_proto(contents), label)
+def _restored(contents: bytes, label: str, options: LayerOptions) -> Model:
+    return Model(load_proto(contents), label, options=options)
 
 
-def read_model(source: Source, *, session_options: Any = None) -> Model:
+def read_model(
+    source: Source, *, session_options: Any = None, weight_dtype: str | None = None, leave: Sequence[str] = ()
+) -> Model:
     """Read an ONNX model.
 
     Parameters
@@ -347,6 +352,8 @@ def read_model(source: Source, *, session_options: Any = None) -> Model:
     session_options : onnxruntime.SessionOptions, optional
         Options of the sessions that run the model. The operators of pyrnnx are registered in it. Default: the options
         of ONNX Runtime, with `pyrnnx.get_num_threads()` threads.
+    weight_dtype, leave
+        As of `pyrnnx.load`.
 
     Returns
     -------
@@ -358,5 +365,7 @@ def read_model(source: Source, *, session_options: Any = None) -> Model:
     PyrnnxError
         The file cannot be read, or is no valid ONNX model. What ONNX Runtime rejects raises when the model is called.
     """
+    label = source_label(source)
+    options = layer_options(label, weight_dtype, leave)
     proto = load_proto(source, external=False)
-    return Model(proto, source_label(source), session_options=session_options, folder=source_folder(source))
+    return Model(proto, label, session_options=session_options, options=options, folder=source_folder(source))

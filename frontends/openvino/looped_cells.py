@@ -56,10 +56,10 @@ class LoopedCell:
     weights: Mapping[str, Output]
     outputs: Mapping[int, tuple[str, str]]
 
-    def bound(self, value: Callable[[Output], Any]) -> BoundLayer:
+    def bound(self, value: Callable[[Output], Any], weight_dtype: str | None) -> BoundLayer:
         """Return the layer with its weights; `value` returns the array of a constant."""
         weights: dict[str, Any] = {**self.arrays(value)}
-        return self.layer.bind(**weights)
+        return self.layer.bind(**weights, weight_dtype=weight_dtype)
 
     def arrays(self, value: Callable[[Output], Any]) -> dict[str, AnyArray]:
         """Return the weights with an axis of directions; `value` returns the array of a constant."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from pyrnnx.models import model as base
 from pyrnnx.models.layers import Layers
 from pyrnnx.models.roles import Role
 from pyrnnx.models.stream import Carrier, ModelStream
+from pyrnnx.operator.quantized import check_weight_dtype
 from pyrnnx.operator.tensor_info import TensorInfo
 
 from .ir.bin_file import BinFile
@@ -67,10 +68,19 @@ class Model(base.Model):
 
     _fixed = base.Model._fixed | {"net", "weights", "session_options", "variables"}
 
-    def __init__(self, net: Net, weights: BinFile, label: str = "", *, session_options: Any = None) -> None:
+    def __init__(
+        self,
+        net: Net,
+        weights: BinFile,
+        label: str = "",
+        *,
+        session_options: Any = None,
+        weight_dtype: str | None = None,
+    ) -> None:
         self.net, self.weights = net, weights
         self.label = label or (f"IR {shown(net.name)}" if net.name else "IR")
-        self.session_options = session_options
+        check_weight_dtype(self.label, weight_dtype)
+        self.session_options, self._weight_dtype = session_options, weight_dtype
         self.inputs = input_infos(net)
         self.outputs = output_infos(net)
         self._keys = layer_keys(net.recurrent_paths())
@@ -114,7 +124,8 @@ class Model(base.Model):
         return self._translated().model.plan
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Model, (self.net, self.weights, self.label), dict(self.state) or None
+        make = partial(Model, weight_dtype=self._weight_dtype)
+        return make, (self.net, self.weights, self.label), dict(self.state) or None
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.state = state
@@ -138,7 +149,7 @@ class Model(base.Model):
     def _bind(self, layer: NetLayer) -> BoundLayer | IRLayer:
         looped = self.net.looped.get(layer)
         if looped is not None:
-            return looped.bound(self.constant)
+            return looped.bound(self.constant, self._weight_dtype)
         ir_layer = self.net.declared(layer)
         assert ir_layer is not None  # `layers` has only recurrent ones
         weights: dict[str, Any] = {}
@@ -147,7 +158,7 @@ class Model(base.Model):
                 weights[argument] = self.constant(source)
                 if weights[argument] is None:
                     return ir_layer
-        return ir_layer.bind(**weights)
+        return ir_layer.bind(**weights, weight_dtype=self._weight_dtype)
 
     def constant(self, output: Output) -> Any:
         """Return the value of an output that does not depend on the model's inputs; None for any other."""
@@ -268,6 +279,7 @@ class Model(base.Model):
                     self._prepared,
                     missing=missing,
                     session_options=self.session_options,
+                    weight_dtype=self._weight_dtype,
                 )
             return self._programs[missing]
 

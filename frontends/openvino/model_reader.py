@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from pyrnnx.errors import warn
+from pyrnnx.errors import ArgumentError, shown, warn
 
 from .ir.bin_file import BinFile
 from .ir.xml import named_errors, parse, source_path
@@ -17,7 +17,7 @@ from .model import Model
 from .net import net_of
 
 
-def read_model(xml: Any, weights: Any = None, *, session_options: Any = None) -> Model:
+def read_model(xml: Any, weights: Any = None, *, session_options: Any = None, weight_dtype: str | None = None) -> Model:
     """Read a whole IR.
 
     Parameters
@@ -30,6 +30,8 @@ def read_model(xml: Any, weights: Any = None, *, session_options: Any = None) ->
         `BinFile`.
     session_options : onnxruntime.SessionOptions, optional
         Options of the sessions that run the model: see `pyrnnx.load`.
+    weight_dtype : str, optional
+        "bfloat16" or "int8" stores weights in fewer bits: see `pyrnnx.load`.
 
     Returns
     -------
@@ -48,15 +50,17 @@ def read_model(xml: Any, weights: Any = None, *, session_options: Any = None) ->
 
     Source: OpenVINO IR versions 10 and 11.
     """
-    return cast("Model", _read(xml, "read_model", ("net",), weights, session_options))
+    return cast("Model", _read(xml, "read_model", ("net",), weights, session_options, weight_dtype))
 
 
-def read_file(source: Path | bytes, *, session_options: Any = None) -> Model | IRLayer:
+def read_file(source: Path | bytes, *, session_options: Any = None, weight_dtype: str | None = None) -> Model | IRLayer:
     """Read an .xml file or its contents as `read_model` reads a net and `read_layer` a single layer."""
-    return _read(source, "load", ("net", "layer"), None, session_options)
+    return _read(source, "load", ("net", "layer"), None, session_options, weight_dtype)
 
 
-def _read(xml: Any, function: str, roots: Sequence[str], weights: Any, session_options: Any) -> Model | IRLayer:
+def _read(
+    xml: Any, function: str, roots: Sequence[str], weights: Any, session_options: Any, weight_dtype: str | None
+) -> Model | IRLayer:
     path = source_path(xml)
     result: Model | IRLayer
     with named_errors(path):
@@ -64,6 +68,11 @@ def _read(xml: Any, function: str, roots: Sequence[str], weights: Any, session_o
         if element.tag == "layer":
             result = layer_of(element)
             messages = result.warnings
+            if weight_dtype is not None:
+                raise ArgumentError(
+                    f"{result.label}: weight_dtype is {shown(weight_dtype)}, but it has no weights; expected it in "
+                    "IRLayer.bind"
+                )
         else:
             net = net_of(element, "read_model")
             beside = weights is None and path is not None
@@ -72,7 +81,8 @@ def _read(xml: Any, function: str, roots: Sequence[str], weights: Any, session_o
                 if layer.type == "Const":
                     bin_file.check(layer)
             label = "" if path is None else os.fspath(path)
-            result, messages = Model(net, bin_file, label, session_options=session_options), net.warnings
+            result = Model(net, bin_file, label, session_options=session_options, weight_dtype=weight_dtype)
+            messages = net.warnings
     for message in messages:
         warn(message)
     return result

@@ -22,7 +22,7 @@ from pyrnnx.layers.stream import Stream
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, Convention
 from pyrnnx.operator.op import RecurrentOp
-from pyrnnx.operator.quantized import WEIGHT_DTYPES, Quantized, dequantized
+from pyrnnx.operator.quantized import Quantized, check_weight_dtype, dequantized
 
 LayerType = TypeVar("LayerType", bound="Layer")
 SHARED_BYTES = 2**16  # fewest bytes of weights that are worth a search for an equal layer
@@ -110,8 +110,7 @@ class Layer(Described):
         self.label = shortened(label) if label else f"{op.cell} {shown(name)}" if name else op.cell
         weights, self.input_size = check.weights(self.label, op, convention, {"W": W, "R": R, "B": B, "P": P})
         self.dtype = np.dtype(weights["W"].dtype.type)  # the canonical dtype object: the kernels compare by identity
-        if weight_dtype is not None:
-            self._check_weight_dtype(weight_dtype)
+        check_weight_dtype(self.label, weight_dtype, self.dtype.name)
         self.constants: Mapping[str, AnyArray] = MappingProxyType(
             {} if constants is None else self._read_constants(constants)
         )
@@ -149,13 +148,6 @@ class Layer(Described):
             return None
         packed: PackedLayer | None = getattr(other, "_packed", None)  # another thread may be packing it
         return None if packed is None or packed.one_call else other
-
-    def _check_weight_dtype(self, value: Any) -> None:
-        if not isinstance(value, str) or value not in WEIGHT_DTYPES or self.dtype == np.float64:
-            raise ArgumentError(
-                f"{self.label}: weight_dtype is {shown(value)} with dtype {self.dtype}; expected one of "
-                f"{', '.join(map(repr, WEIGHT_DTYPES))} (with dtype float64: None)"
-            )
 
     def _read_constants(self, constants: Any) -> dict[str, AnyArray]:
         """Return read-only copies of the call arguments that the layer supplies."""

@@ -11,7 +11,14 @@ from pyrnnx.errors import FormatError
 from pyrnnx.frontends.onnx.file import load_needed, load_proto, source_label, tensors_of
 from pyrnnx.frontends.onnx.graph.large import complete, without_large
 from pyrnnx.frontends.onnx.graph.walk import Graph
-from pyrnnx.frontends.onnx.passes import canonical, find_layers, recurrent_inputs, rewritten
+from pyrnnx.frontends.onnx.passes import (
+    DEFAULT_OPTIONS,
+    LayerOptions,
+    canonical,
+    find_layers,
+    recurrent_inputs,
+    rewritten,
+)
 from pyrnnx.layers import custom_operators
 from pyrnnx.layers.layer import Layer
 
@@ -81,7 +88,9 @@ class ForSession:
     contents: Collection[str] = ()
 
 
-def replaced(model: Source, *, portable: bool, threads: int | None = None) -> ForSession:
+def replaced(
+    model: Source, *, portable: bool, threads: int | None = None, options: LayerOptions = DEFAULT_OPTIONS
+) -> ForSession:
     """Read a model and rewrite it; as `passes.rewritten`.
 
     Unless it is to be portable, external data stays where it is, but for that of layers.
@@ -102,7 +111,7 @@ def replaced(model: Source, *, portable: bool, threads: int | None = None) -> Fo
     if external:
         load_needed(proto, model, recurrent_inputs(proto))
     light, arrays = without_large(proto)
-    layered = find_layers(light, graph if light is proto else Graph(light.graph), label, arrays)
+    layered = find_layers(light, graph if light is proto else Graph(light.graph), label, arrays, options)
     result = rewritten(layered, portable=portable, computed=False, threads=threads)
     complete(result.proto, result.arrays)
     layers = {name: layer for name, layer in layered.layers.items() if isinstance(layer, Layer)}

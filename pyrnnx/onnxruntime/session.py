@@ -13,6 +13,7 @@ import onnxruntime
 
 from pyrnnx import config
 from pyrnnx.frontends.onnx.file import serialized, source_label
+from pyrnnx.frontends.onnx.passes import layer_options
 from pyrnnx.frontends.onnx.session import disabled_optimizers, prepare_options
 from pyrnnx.layers import custom_operators
 
@@ -38,6 +39,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         The operators of pyrnnx are registered in it; it can be used for other sessions, of ONNX Runtime, too.
     providers, provider_options, **kwargs
         As of ONNX Runtime. Recurrent nodes run on the CPU.
+    leave : sequence of str, optional
+        Operators whose nodes ONNX Runtime runs: see `pyrnnx.load`. Default: none.
 
     Attributes
     ----------
@@ -62,6 +65,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         sess_options: Any = None,
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
+        *,
+        leave: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         self.layers: Mapping[str, Layer] = {}
@@ -69,6 +74,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         self._handles: tuple[custom_operators.Handle, ...] = ()
         self._disabled: list[str] = []
         self._folder: Path | None = None
+        self._options = layer_options("InferenceSession", None, leave)
         if isinstance(path_or_bytes, os.PathLike):
             path_or_bytes = os.fsdecode(path_or_bytes)
         options, model = sess_options, path_or_bytes
@@ -86,7 +92,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
     def _rewritten(self, source: str | bytes, options: Any) -> bytes:
         """Read and rewrite the model; return empty values if no node runs on pyrnnx."""
         threads = 0 if options is None else options.intra_op_num_threads
-        rewritten = replaced(source, portable=False, threads=threads or config.get_num_threads())
+        rewritten = replaced(source, portable=False, threads=threads or config.get_num_threads(), options=self._options)
         self.layers, self.why_none, self._handles = rewritten.layers, rewritten.why_none, rewritten.handles
         self._disabled = disabled_optimizers(rewritten.contents)
         if rewritten.external and isinstance(source, str):

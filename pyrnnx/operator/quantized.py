@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._kernels import engines
+from pyrnnx.errors import ArgumentError, shown
 
 # Dtypes of stored W and R, with their numbers in the kernels.
 WEIGHT_DTYPES: Mapping[str | None, int] = MappingProxyType(engines.WEIGHT_DTYPES)
+
+
+def check_weight_dtype(label: str, value: Any, dtype: str = "") -> None:
+    """Raise an ArgumentError unless a layer, whose `dtype` may be known, can store its weights in `value`."""
+    is_known = value is None or (isinstance(value, str) and value in WEIGHT_DTYPES)
+    if not is_known or (value is not None and dtype == "float64"):
+        own = f" with dtype {dtype}" if dtype else ""
+        raise ArgumentError(
+            f"{label}: weight_dtype is {shown(value)}{own}; expected one of "
+            f"{', '.join(map(repr, WEIGHT_DTYPES))} (with dtype float64: None)"
+        )
 
 
 @dataclass(frozen=True, eq=False)

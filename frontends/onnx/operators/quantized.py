@@ -127,7 +127,7 @@ class Maker:
         Describes a node with computed weights.
     """
 
-    layer: Callable[[NodeProto, Mapping[str, Any], int], NodeLayer]
+    layer: Callable[..., NodeLayer]
     unbound: Callable[[NodeProto, Mapping[str, Any], int], UnboundNode]
 
 

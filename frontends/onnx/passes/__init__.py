@@ -17,16 +17,19 @@ from .canonical import canonical
 from .carried import Carried, carried
 from .operators import Rewritten
 from .order import FIRST_IR_WITH_DEFAULTS, find_layers, rewritten, without_layers
-from .recurrent import RecurrentModel, recurrent_inputs
+from .recurrent import DEFAULT_OPTIONS, LayerOptions, RecurrentModel, layer_options, recurrent_inputs
 
 __all__ = [
+    "DEFAULT_OPTIONS",
     "FIRST_IR_WITH_DEFAULTS",
     "Carried",
+    "LayerOptions",
     "RecurrentModel",
     "Rewritten",
     "canonical",
     "carried",
     "find_layers",
+    "layer_options",
     "recurrent_inputs",
     "rewritten",
     "without_layers",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyrnnx._internal.dtypes import AnyArray
 
@@ -18,7 +18,7 @@ from .hidden import hidden_layers
 from .inline import has_recurrent, inline_functions
 from .operators import Rewritten, replace_recurrent
 from .opsets import converted, with_plain_domain
-from .recurrent import RecurrentModel, find_recurrent
+from .recurrent import DEFAULT_OPTIONS, LayerOptions, RecurrentModel, find_recurrent
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -34,7 +34,7 @@ def find_layers(
     graph: Graph,
     label: str,
     arrays: Mapping[str, AnyArray] = NO_ARRAYS,
-    others: Mapping[str, Any] = MappingProxyType({}),
+    options: LayerOptions = DEFAULT_OPTIONS,
     *,
     defaults: bool = False,
 ) -> RecurrentModel:
@@ -49,8 +49,7 @@ def find_layers(
         How errors name the model.
     arrays : mapping
         Values of initializers that `proto` lacks, by name.
-    others : mapping
-        Layers of nodes of other domains, by node name.
+    options : LayerOptions
     defaults : bool
         Whether initializers that are also inputs are constants.
 
@@ -71,7 +70,7 @@ def find_layers(
         graph = Graph(proto.graph)
     graph.arrays = arrays
     set_constants(graph, label)
-    if not others:
+    if not options.others:
         hidden = hidden_layers(proto, label, graph)
         origins, reasons = hidden.origins, (*reasons, *hidden.reasons)
         if origins:
@@ -79,7 +78,7 @@ def find_layers(
             graph = Graph(proto.graph)
             graph.arrays = arrays
             set_constants(graph, label)
-    return find_recurrent(proto, graph, opsets_of(proto, label), others, origins, reasons)
+    return find_recurrent(proto, graph, opsets_of(proto, label), options, origins, reasons)
 
 
 def without_layers(proto: ModelProto, arrays: Mapping[str, AnyArray], why: str) -> RecurrentModel:

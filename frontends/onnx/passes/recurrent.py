@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.layers.layer import Layer
+from pyrnnx.models.inputs import given_names
 from pyrnnx.models.layers import why_none
 from pyrnnx.models.model import LayerValue
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
+from pyrnnx.operator.quantized import check_weight_dtype
 
 from ..graph.inference import infer_shapes
 from ..graph.places import Place, named_nodes
@@ -29,6 +32,43 @@ if TYPE_CHECKING:
 
 _MOST_REASONS = 3
 AnyLayer = Any  # Layer, StreamLayer, or a layer whose weights are arguments
+
+
+class LayerOptions(NamedTuple):
+    """Choice of the nodes that pyrnnx runs, and of how it runs them.
+
+    Attributes
+    ----------
+    others : mapping
+        Layers of nodes of other domains, by node name.
+    weight_dtype : str or None
+        As of `Layer`, for layers with constant weights that are not in 8 bits already.
+    leave : collection of str
+        Operators whose nodes stay with ONNX Runtime; recognised layers do not.
+    """
+
+    others: Mapping[str, AnyLayer] = {}
+    weight_dtype: str | None = None
+    leave: Collection[str] = ()
+
+
+DEFAULT_OPTIONS = LayerOptions()
+
+
+def layer_options(label: str, weight_dtype: Any, leave: Any) -> LayerOptions:
+    """Return the options of `load`.
+
+    Raises
+    ------
+    ArgumentError
+        A value that is not allowed.
+    """
+    check_weight_dtype(label, weight_dtype)
+    names = given_names(label, leave, "leave")
+    for name in names:
+        if name not in OPERATORS:
+            raise ArgumentError(f"{label}: leave contains {shown(name)}; expected names of {', '.join(OPERATORS)}")
+    return LayerOptions(weight_dtype=weight_dtype, leave=names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +200,7 @@ def find_recurrent(
     proto: ModelProto,
     graph: Graph,
     opsets: Mapping[str, int],
-    others: Mapping[str, AnyLayer],
+    options: LayerOptions,
     origins: Mapping[str, str],
     reasons: tuple[str, ...],
 ) -> RecurrentModel:
@@ -173,8 +213,7 @@ def find_recurrent(
         Its graph.
     opsets : mapping
         Version by domain.
-    others : mapping
-        Layers of nodes of other domains, by node name.
+    options : LayerOptions
     origins : mapping
         Where recognised layers come from, by node name.
     reasons : tuple of str
@@ -187,7 +226,9 @@ def find_recurrent(
     """
 
     def is_ours(node: Node) -> bool:
-        return is_recurrent(node) or bool(node.domain and node.name in others)
+        if is_recurrent(node):
+            return node.op_type not in options.leave or node.name in origins
+        return bool(node.domain and node.name in options.others)
 
     places = named_nodes(graph, is_ours)
     wanted: dict[Graph, list[str]] = {}
@@ -198,13 +239,13 @@ def find_recurrent(
     for name, (inner, index) in places.items():
         node = inner.node[index]
         if is_recurrent(node):
-            row, layer = OPERATORS[node.op_type], _layer(inner, node, name, opsets)
+            row, layer = OPERATORS[node.op_type], _layer(inner, node, name, opsets, options.weight_dtype)
             weights = row.weights if isinstance(layer, Layer) else ()
             if isinstance(layer, NodeLayer) and node.name in origins:
                 layer._recognised_in(origins[node.name])
             sites[name] = Site((inner, index), layer, row.inputs, OUTPUTS, weights)
         else:
-            layer = others[node.name]
+            layer = options.others[node.name]
             arguments = CALL_ARGUMENTS if isinstance(layer, Layer) else layer.arguments
             sites[name] = Site((inner, index), layer, arguments, OUTPUTS[1:] if is_cell(layer) else OUTPUTS)
     return RecurrentModel(proto, graph, opsets, sites, reasons)
@@ -234,7 +275,9 @@ def is_cell(layer: Any) -> bool:
     return "T" not in layer.convention.axes_of("X")
 
 
-def _layer(graph: Graph, node: Node, name: str, opsets: Mapping[str, int]) -> NodeLayer | UnboundNode:
+def _layer(
+    graph: Graph, node: Node, name: str, opsets: Mapping[str, int], weight_dtype: str | None
+) -> NodeLayer | UnboundNode:
     proto = copied(node.proto)
     proto.name = name
     row, make, opset = OPERATORS[node.op_type], MAKERS[node.op_type], opsets.get(node.domain, 1)
@@ -242,5 +285,5 @@ def _layer(graph: Graph, node: Node, name: str, opsets: Mapping[str, int]) -> No
     values = {source: graph.constants.value(source) for key, source in sources.items() if key != "X"}
     constants = {source: value for source, value in values.items() if value is not None}
     if all(sources[key] in constants for key in row.weights if key in sources):
-        return make.layer(proto, constants, opset)
+        return make.layer(proto, constants, opset, **({} if row.scales else {"weight_dtype": weight_dtype}))
     return make.unbound(proto, constants, opset)

@@ -14,6 +14,7 @@ from pyrnnx.errors import UnsupportedError, shown
 from ...onnx.graph.walk import prune
 from ...onnx.model import Model
 from ...onnx.onnx_package import import_onnx
+from ...onnx.passes import LayerOptions
 from ..ir.layer import Output
 from ..ir.variables import Variable, variables
 from ..layers import BoundLayer, IRLayer
@@ -101,6 +102,7 @@ def program(
     *,
     missing: frozenset[str] = frozenset(),
     session_options: Any = None,
+    weight_dtype: str | None = None,
 ) -> Program:
     """Build the program of a net; it skips layers that no output depends on if they cannot be translated.
 
@@ -115,14 +117,15 @@ def program(
         Function from a recurrent layer to the layer that runs it.
     missing : frozenset of str
         The ids of variables that are not inputs: the net computes their first values.
-    session_options : onnxruntime.SessionOptions, optional
+    session_options, weight_dtype
         As for `read_model`.
     """
     with guarded(f"IR {shown(constants.net.name)}", _EXPECTED):
         model, scope = _translated(constants, names, prepared, missing, everything=True)
     reads = [layer for identifier in missing for layer in scope.variables[identifier].reads]
     first_values = frozenset(scope.names[Output(layer, 0)] for layer in reads if layer in constants.net.order)
-    runnable = Model(model, label, session_options=session_options, others=scope.run_by)
+    options = LayerOptions(scope.run_by, weight_dtype)
+    runnable = Model(model, label, session_options=session_options, options=options)
     return Program(runnable, scope.names, first_values, scope.run_by)
 
 
