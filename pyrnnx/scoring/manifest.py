@@ -3,7 +3,7 @@
 manifest.json     description of the run: written first, and again with the list of parts when all are finished
 segments.csv      segments of all recordings, if they are asked for
 parts/00000.npz   results of the items of a part
-done/00000.json   record of a finished part: its run, its checksum, and the skipped items
+done/00000.json   record of a finished part: its run, its checksum, the skipped items, and the segments
 tmp/              unfinished files; those of parts and records in a folder named after the run
 lock              locked by the running process
 
@@ -27,17 +27,17 @@ from typing import Any
 from pyrnnx._internal import writing
 from pyrnnx._internal.files import open_checked
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, reason_of, shown
-from pyrnnx.scoring import durable
 from pyrnnx.scoring.parts import Part
 from pyrnnx.scoring.segments import HEADER
 from pyrnnx.scoring.sinks import SINKS, ZARR_GROUP
 
 FORMAT = 1
+BLOCK = 2**20  # bytes read at once
 _SUFFIXES = "|".join(re.escape(sink.suffix) for sink in SINKS.values())
 _PART = re.compile(rf"(\d{{5,}})(?:{_SUFFIXES})")
 _RECORD = re.compile(r"(\d{5,})\.json")
 _RUN = re.compile(r"[0-9a-f]{32}")
-_UNFINISHED_MANIFEST = re.compile(r"manifest\.json\.[0-9a-f]{32}")  # of durable.write_whole
+_UNFINISHED = re.compile(r"(manifest\.json|segments\.csv)\.[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,6 @@ class Folder:
     def done(self, number: int) -> Path:
         return self.records / f"{number:05}.json"
 
-    def finished(self, part: Part, identity: str) -> dict[str, Any] | None:
-        """Return the record of a part with these items, the run's `identity` and the right checksums, else None."""
-        try:
-            record = _loaded(self.done(part.number))
-            is_same = record["identity"] == part_identity(identity, part)
-            return record if is_same and record["sha256"] == durable.checksum(self.part(part.number)) else None
-        except (OSError, ValueError, KeyError):  # a missing file; a broken record
-            return None
-
     def unfinished(self, run: str) -> Path:
         """Return the folder of a run's unfinished files.
 
@@ -90,18 +81,28 @@ class Folder:
         """
         return self.tmp / run
 
-    def write_part(self, number: int, run: str, write: Callable[[Path], object]) -> str:
-        """Write a part of this run atomically, by `write` on a temporary path, and return its checksum."""
+    def finished(self, part: Part, identity: str) -> dict[str, Any] | None:
+        """Return the record of a part with these items, the run's `identity` and the right checksums, else None."""
+        try:
+            record = _loaded(self.done(part.number))
+            is_same = record["identity"] == part_identity(identity, part)
+            return record if is_same and record["sha256"] == _checksum(self.part(part.number)) else None
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def write_part(self, number: int, run: str, write: Callable[[Path], object]) -> dict[str, Any]:
+        """Write the results of a part atomically, and return their checksum and size for its record."""
 
         def checked(temporary: Path) -> None:
             write(temporary)
             self.check_run(run)  # zarr makes missing folders again
 
-        return durable.write_whole(self.part(number), self.unfinished(run), checked)
+        checksum = _write_whole(self.part(number), self.unfinished(run), checked)
+        return {"sha256": checksum, "bytes": _size(self.part(number))}
 
     def finish(self, record: Mapping[str, Any]) -> None:
         """Write the record of a finished part."""
-        durable.write_text(self.done(record["part"]), self.unfinished(record["run"]), json.dumps(record, indent=1))
+        _write_text(self.done(record["part"]), self.unfinished(record["run"]), json.dumps(record, indent=1))
 
     def check_run(self, run: str) -> None:
         """Raise an `ArgumentError` if another run uses the folder, or if this process cannot read its manifest."""
@@ -150,7 +151,7 @@ class Folder:
         for path in _entries(self.tmp):  # after the new manifest: a worker that has found the old one cannot rename now
             if _RUN.fullmatch(path.name):
                 self.end(path.name)
-            elif _UNFINISHED_MANIFEST.fullmatch(path.name):
+            elif _UNFINISHED.fullmatch(path.name):
                 writing.remove(path)
         for folder in (self.parts, self.records, self.unfinished(header["run"])):
             folder.mkdir(exist_ok=True)
@@ -167,7 +168,7 @@ class Folder:
         self.end(header["run"])
         for record in records:
             path = self.part(record["part"])
-            size = durable.size(path) if path.exists() else 0
+            size = _size(path) if path.exists() else 0
             if size != record["bytes"]:
                 raise PyrnnxError(
                     f"score: {shown(os.fspath(path))} has {size} bytes; expected {record['bytes']}, as written; the "
@@ -175,12 +176,12 @@ class Folder:
                 )
         if header["options"]["segments"] is not None:
             lines = "".join(record["segments"] for record in records)
-            durable.write_text(self.segments, self.tmp, HEADER + lines)
+            _write_text(self.segments, self.tmp, HEADER + lines)
         results = [{key: value for key, value in record.items() if key != "segments"} for record in records]
         self.write({**header, "complete": True, "results": results})
 
     def write(self, manifest: Mapping[str, Any]) -> None:
-        durable.write_text(self.manifest, self.tmp, f"{json.dumps(manifest, indent=1)}\n")
+        _write_text(self.manifest, self.tmp, f"{json.dumps(manifest, indent=1)}\n")
 
     def _before(self) -> dict[str, Any] | None:
         """Return the manifest of an earlier run; None if the folder is empty or the run died before it wrote one."""
@@ -193,8 +194,9 @@ class Folder:
             return manifest
         for path in sorted(_entries(Path(self.path))):
             # A run that died may have made an empty lock, and "tmp" with a part of the manifest.
-            is_own = path.name == "lock" and not path.stat().st_size
-            if not is_own and not (path == self.tmp and _holds_only(path, _UNFINISHED_MANIFEST)):
+            is_lock = path.name == "lock" and not path.stat().st_size
+            is_tmp = path == self.tmp and all(_UNFINISHED.fullmatch(inner.name) for inner in _entries(path))
+            if not is_lock and not is_tmp:
                 raise ArgumentError(
                     f"score: sink {shown(self.path)} has {shown(path.name)} but no manifest.json; expected a new or "
                     "empty folder, or the sink of an earlier run"
@@ -204,10 +206,6 @@ class Folder:
 
 def _entries(folder: Path) -> list[Path]:
     return list(folder.iterdir()) if folder.is_dir() else []
-
-
-def _holds_only(folder: Path, names: re.Pattern[str]) -> bool:
-    return all(names.fullmatch(path.name) for path in _entries(folder))
 
 
 def _loaded(path: Path) -> dict[str, Any]:
@@ -220,6 +218,49 @@ def _loaded(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise FormatError(f"score: {shown(os.fspath(path))} is a JSON {type(value).__name__}; expected an object")
     return value
+
+
+def _write_whole(path: Path, folder: Path, write: Callable[[Path], object]) -> str:
+    """Write atomically: call `write` on a temporary path in `folder`, rename it to `path`, return its checksum."""
+    temporary = folder / f"{path.name}.{uuid.uuid4().hex}"
+    with writing.renamed({temporary: path}):
+        write(temporary)
+        checksum = _checksum(temporary, sync=True)
+    writing.sync_folder(path.parent)
+    return checksum
+
+
+def _write_text(path: Path, folder: Path, text: str) -> None:
+    _write_whole(path, folder, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def _checksum(path: Path, *, sync: bool = False) -> str:
+    """Return the checksum of a file, or of the names, sizes and contents of all files of a folder.
+
+    With `sync`, flush them to disk.
+    """
+    digest = hashlib.sha256()
+    for file in _files(path):
+        if file != path:
+            digest.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\n".encode())
+        with open_checked(file) as opened:
+            while block := opened.read(BLOCK):
+                digest.update(block)
+            if sync:
+                os.fsync(opened.fileno())
+    if sync and path.is_dir():
+        for folder in (path, *(inner for inner in path.rglob("*") if inner.is_dir())):
+            writing.sync_folder(folder)
+    return digest.hexdigest()
+
+
+def _size(path: Path) -> int:
+    return sum(file.stat().st_size for file in _files(path))
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the path of a file, or of all files of a folder."""
+    return sorted(inner for inner in path.rglob("*") if not inner.is_dir()) if path.is_dir() else [path]
 
 
 def part_identity(run_identity: str, part: Part) -> str:

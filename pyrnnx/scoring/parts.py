@@ -5,7 +5,7 @@ Both depend only on items and options, not on the number of workers, so that res
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,17 +33,20 @@ class Part:
     lengths: tuple[int, ...]
     bad: dict[int, str]  # as in `Items`, but by the index within the part
 
+    @classmethod
+    def of(cls, items: Items, starts: AnyArray, number: int) -> Part:
+        """Return a part by its number and the `boundaries`."""
+        start, end = int(starts[number]), int(starts[number + 1])
+        bad = {index - start: items.bad[index] for index in range(start, end) if index in items.bad}
+        names, places, lengths = (tuple(values[start:end]) for values in (items.names, items.places, items.lengths))
+        return cls(number, start, names, places, tuple(map(int, lengths)), bad)
+
 
 def boundaries(sizes: AnyArray, memory: int, least: int = 1) -> AnyArray:
-    """Return the indices at which parts begin, and the end. A part has at least one item.
+    """Return the indices at which parts begin, and the end.
 
-    Parameters
-    ----------
-    sizes : ndarray of int64
-        Bytes of each item and its results.
-    memory : int
-    least : int
-        Minimum number of items of a part, as far as the memory allows.
+    `sizes` are the bytes of each item and its results. A part has at least `least` items as far as the memory allows,
+    and at least one in any case.
     """
     ends = np.cumsum(np.maximum(sizes, LEAST), dtype=np.int64)
     most = min(memory // SHARES, max(SMALL, int(ends[-1]) // PARTS)) if len(ends) else 0
@@ -58,34 +61,13 @@ def boundaries(sizes: AnyArray, memory: int, least: int = 1) -> AnyArray:
     return np.array(starts, np.int64)
 
 
-def part(items: Items, starts: AnyArray, number: int) -> Part:
-    """Return a part by its number and the `boundaries`."""
-    start, end = int(starts[number]), int(starts[number + 1])
-    return Part(
-        number,
-        start,
-        tuple(items.names[start:end]),
-        tuple(items.places[start:end]),
-        tuple(items.lengths[start:end].tolist()),
-        {index - start: items.bad[index] for index in range(start, end) if index in items.bad},
-    )
+def batches(
+    lengths: Sequence[int], *, rows: int, most: int, mixes_lengths: bool, row_size: Callable[[int], int]
+) -> Iterator[list[int]]:
+    """Yield batches of up to `rows` items of similar length as indices, the longest first.
 
-
-def batches(lengths: Sequence[int], *, rows: int, most: int, mixes_lengths: bool, row_size: Any) -> Iterator[list[int]]:
-    """Yield batches of items of similar length as indices, the longest first.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-        Time steps of the items.
-    rows : int
-        Maximum number of rows of a batch.
-    most : int
-        Maximum number of bytes of a batch with more than one row.
-    mixes_lengths : bool
-        Whether a batch may have items of different lengths.
-    row_size : callable
-        Function of a length that returns the bytes of a row and its results.
+    Batches of several items take up to `most` bytes: `row_size` returns those of a row of a length and its results.
+    Without `mixes_lengths`, the items of a batch have the same length.
     """
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):

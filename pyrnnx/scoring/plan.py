@@ -17,7 +17,6 @@ from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
 from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import FORMAT, Folder, identity
 from pyrnnx.scoring.parts import SHARES, Part, boundaries
-from pyrnnx.scoring.parts import part as build_part
 from pyrnnx.scoring.segments import segments_of
 from pyrnnx.scoring.sinks import Sink, check_outputs
 from pyrnnx.scoring.sources.base import Bad, Items
@@ -39,7 +38,7 @@ class Run:
 
     def parts(self) -> Iterator[Part]:
         """Return an iterator that builds the parts one by one."""
-        return (build_part(self.items, self.starts, number) for number in range(len(self.starts) - 1))
+        return (Part.of(self.items, self.starts, number) for number in range(len(self.starts) - 1))
 
     def looks_finished(self) -> bool:
         """Return whether all parts have records: this process verifies them faster than it starts workers."""
@@ -62,7 +61,7 @@ class Run:
 
     def check_first_batch(self, step: int) -> None:
         """Raise an `ArgumentError` if the items of the first batch have other results alone; `step` is in bytes."""
-        subject = self.job.scorer.subject
+        subject, conversion = self.job.scorer.subject, self.job.conversion
         if self.job.scorer.rows == 1 or subject.is_trusted:
             return
         first = next(self._batches(step), None)
@@ -70,16 +69,11 @@ class Run:
             return
         if subject.mixes_lengths:  # padding shows only in a batch of different lengths
             first = next((batch for batch in self._batches(step) if len({length for _, _, length in batch}) > 1), first)
-        items = {}
-        for (name, _, _), values in zip(
-            first, self.job.conversion.source.read([place for _, place, _ in first]), strict=True
-        ):
-            item = self.job.conversion.item(values)
-            if not isinstance(item, Bad) and len(item):
-                items[name] = item
-        if len(items) > 1:
-            longest_first = sorted(items, key=lambda name: -len(items[name]))
-            check_batch(self.job.scorer, longest_first, [items[name] for name in longest_first])
+        read = map(conversion.item, conversion.source.read([place for _, place, _ in first]))
+        named = [(name, item) for (name, _, _), item in zip(first, read, strict=True) if not isinstance(item, Bad)]
+        if len(named) > 1:
+            named.sort(key=lambda pair: -len(pair[1]))  # stable
+            check_batch(self.job.scorer, *zip(*named, strict=True))
 
     def _batches(self, step: int) -> Iterator[list[tuple[str, Any, int]]]:
         """Yield the batches of several items: name, place and length of each."""
@@ -124,7 +118,6 @@ def planned(
 
 
 def _listed(conversion: Conversion) -> Items:
-    """List the items, with their lengths in frames if there are frames."""
     source = conversion.source
     try:
         items = source.items()
@@ -153,8 +146,7 @@ def _input_sizes(items: Items, conversion: Conversion, memory: int) -> AnyArray:
                 f"score: frame is {frames.size}, context {frames.context}: a frame takes {size} bytes, "
                 f"{_too_much(size, memory)}"
             )
-    counts = items.lengths * step if items.counts is None else np.maximum(items.lengths * step, items.counts)
-    return counts * takes.dtype.itemsize
+    return np.maximum(items.lengths * step, items.counts) * takes.dtype.itemsize
 
 
 def _too_much(size: float, memory: int) -> str:
@@ -167,9 +159,8 @@ def _sample(items: Items, sizes: AnyArray, conversion: Conversion, memory: int, 
     reason = ""
     candidates = [index for index, length in enumerate(items.lengths.tolist()) if length > 0 or index in items.bad]
     for index in candidates[:SAMPLES]:
-        values: AnyArray | Bad
         if index in items.bad:
-            values = Bad(items.bad[index])
+            values: AnyArray | Bad = Bad(items.bad[index])
         elif sizes[index] > memory // SHARES:
             values = Bad(f"it takes over {sizes[index]:.0f} bytes with its results, {_too_much(sizes[index], memory)}")
         else:

@@ -181,7 +181,7 @@ def score(
     rows = None if batch is None else scalars.integer("score", "batch", batch, 1)
     frames = frames_of(frame, context, tail)
     threshold = checked_threshold(segments)
-    opened = open_source(source, source_format, column, channels=channels, rate=rate)
+    opened = open_source(source, source_format, column=column, channels=channels, rate=rate)
     subject = subject_of(
         model,
         input=input,

@@ -12,13 +12,12 @@ from typing import Any
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
-from pyrnnx.scoring import durable
 from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import Folder, part_identity
 from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
 from pyrnnx.scoring.segments import Segments
 from pyrnnx.scoring.sinks import SINKS, arrays_of
-from pyrnnx.scoring.sources.base import Bad, Source
+from pyrnnx.scoring.sources.base import Bad, completed
 from pyrnnx.scoring.subjects.outputs import Scorer
 
 Results = dict[str, AnyArray]
@@ -50,6 +49,11 @@ class Job:
             mixes_lengths=scorer.subject.mixes_lengths,
             row_size=lambda length: scorer.size(length, step),
         )
+
+    def check(self, name: str, item: Any) -> None:
+        """Raise for a bad item or result, unless bad items are skipped."""
+        if isinstance(item, Bad) and not self.skip_errors:
+            raise ArgumentError(f"score: item {shown(name)}: {printable(item.reason)} (skip_errors=True skips it)")
 
 
 def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
@@ -86,59 +90,20 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
     return record, False
 
 
-def _written(job: Job, part: Part, results: Sequence[Results | Bad], counts: Sequence[int]) -> dict[str, Any]:
-    """Write the results, and return the record of the part."""
-    good = {i: result for i, result in enumerate(results) if not isinstance(result, Bad)}
-    names, indices = [part.names[i] for i in good], [part.first + i for i in good]
-    rule, lines = job.segments, ""
-    if rule is not None:
-        lines = "".join(rule.lines(part.names[i], result[rule.output], counts[i]) for i, result in good.items())
-    arrays = arrays_of(names, indices, list(good.values()), job.scorer.outputs)
-    write = SINKS[job.sink].write
-    return {
-        "part": part.number,
-        "first": part.first,
-        "run": job.run,
-        "identity": part_identity(job.identity, part),
-        "items": len(good),
-        "skipped": {part.names[i]: result.reason for i, result in enumerate(results) if isinstance(result, Bad)},
-        "sha256": job.folder.write_part(part.number, job.run, lambda temporary: write(temporary, arrays)),
-        "bytes": durable.size(job.folder.part(part.number)),
-        "segments": lines,
-    }
-
-
 def _read(job: Job, part: Part) -> tuple[list[AnyArray | Bad], list[int]]:
     """Return the checked items of a part, and the lengths that they had before they were cut into frames."""
-    items: list[AnyArray | Bad] = []
-    counts = []
-    values = _values(job.conversion.source, [place for i, place in enumerate(part.places) if i not in part.bad])
-    for i, length in enumerate(part.lengths):
+    items, counts = [], []
+    places = [place for i, place in enumerate(part.places) if i not in part.bad]
+    values = completed(job.conversion.source.read(places), len(places))
+    for i, (name, length) in enumerate(zip(part.names, part.lengths, strict=True)):
         value = Bad(part.bad[i]) if i in part.bad else next(values)
-        counts.append(0 if isinstance(value, Bad) or not value.ndim else len(value))
         item = job.conversion.item(value)
         if not isinstance(item, Bad) and len(item) != length:
             item = Bad(f"it has {len(item)} time steps; expected {length}, as when it was listed")
-        _check(job, part, i, item)
+        job.check(name, item)
         items.append(item)
+        counts.append(0 if isinstance(item, Bad) or isinstance(value, Bad) else len(value))
     return items, counts
-
-
-def _values(source: Source, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
-    """Yield the values of items, and a `Bad` for each that the source does not yield."""
-    reason = "it is not there any more"
-    try:
-        yield from source.read(places)
-    except Exception as error:  # the source itself failed: the rest cannot be read
-        reason = reason_of(error)
-    while True:
-        yield Bad(reason)
-
-
-def _check(job: Job, part: Part, i: int, item: Any) -> None:
-    """Raise for a bad item or result, unless bad items are skipped."""
-    if isinstance(item, Bad) and not job.skip_errors:
-        raise ArgumentError(f"score: item {shown(part.names[i])}: {printable(item.reason)} (skip_errors=True skips it)")
 
 
 def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[Results | Bad]:
@@ -150,7 +115,7 @@ def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[Results
         chosen = [good[place] for place in batch]
         for i, result in zip(chosen, _scored(job.scorer, [items[i] for i in chosen]), strict=True):
             results[i], items[i] = result, Bad("")
-            _check(job, part, i, result)
+            job.check(part.names[i], result)
     return results
 
 
@@ -162,3 +127,23 @@ def _scored(scorer: Scorer, items: Sequence[Any]) -> list[Results | Bad]:
         if len(items) == 1:
             return [Bad(str(error))]
     return [result for item in items for result in _scored(scorer, [item])]
+
+
+def _written(job: Job, part: Part, results: Sequence[Results | Bad], counts: Sequence[int]) -> dict[str, Any]:
+    """Write the results, and return the record of the part."""
+    good = {i: result for i, result in enumerate(results) if not isinstance(result, Bad)}
+    names = [part.names[i] for i in good]
+    lines = ""
+    if rule := job.segments:
+        lines = "".join(rule.lines(part.names[i], result[rule.output], counts[i]) for i, result in good.items())
+    arrays = arrays_of(names, [part.first + i for i in good], list(good.values()), job.scorer.outputs)
+    return {
+        "part": part.number,
+        "first": part.first,
+        "run": job.run,
+        "identity": part_identity(job.identity, part),
+        "items": len(good),
+        "skipped": {part.names[i]: result.reason for i, result in enumerate(results) if isinstance(result, Bad)},
+        **job.folder.write_part(part.number, job.run, lambda temporary: SINKS[job.sink].write(temporary, arrays)),
+        "segments": lines,
+    }

@@ -81,8 +81,8 @@ FAULTS = (
     Fault(
         "an altered part is reused",
         "pyrnnx/scoring/manifest.py",
-        'if is_same and record["sha256"] == durable.checksum(self.part(part.number)) else None',
-        "if is_same and durable.checksum(self.part(part.number)) else None",
+        'if is_same and record["sha256"] == _checksum(self.part(part.number)) else None',
+        "if is_same and _checksum(self.part(part.number)) else None",
         _FOLDER,
     ),
     Fault(

@@ -179,10 +179,10 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "segments of arrays": ({"segments": 0.5}, "segments is 0.5, frame is None, and the source is npy; expected rec"),
     "context": ({"context": 3}, "context is 3 and frame is None"),
     "long context": ({"frame": 2, "context": 10**15}, "context is 10000"),
-    "rate": ({"rate": 0}, "rate is 0; expected an integer, 1 or above"),
+    "rate": ({"source_format": "audio", "rate": 0}, "rate is 0; expected an integer, 1 or above"),
     "rate of arrays": ({"rate": 16_000}, "rate is 16000, and the source is npy; expected a source of audio"),
     "channels": (
-        {"channels": "left"},
+        {"source_format": "audio", "channels": "left"},
         'is \'left\'; expected "mean", "first", or the index of a channel',
     ),
     "channels of arrays": ({"channels": "mean"}, "channels is 'mean', and the source is npy"),

@@ -17,7 +17,6 @@ from pyrnnx.scoring.sources.base import Bad
 from pyrnnx.testing.numbers import Array
 
 ITEMS = sequences((4, 1, 0, 9, 4), size=3)
-KINDS = ("npy", "wav")
 EQUAL = sequences((4,) * 5, size=3)
 
 
@@ -105,14 +104,12 @@ def test_names_and_columns_of_parquet(tmp_path: Path) -> None:
 
     columns = {"name": ["one", None, "three"], "x": [[1.0], [2.0, 3.0], None], "other": [[1], [2], [3]]}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-    items = open_source(tmp_path / "a.parquet", None, "x").items()
+    items = open_source(tmp_path / "a.parquet", column="x").items()
     assert (list(items.names), items.bad) == (["one", "a.parquet:1", "three"], {2: "null; expected a list"})
-    with pytest.raises(PyrnnxError, match=r"column is None; .*'x', 'other'"):
-        open_source(tmp_path / "a.parquet").items()
+    assert open_source(tmp_path).items().bad == {0: "column is None; expected a column of lists: 'x', 'other'"}
     pq.write_table(pa.Table.from_arrays([pa.array([[1.0]])] * 2, ["x"] * 2), tmp_path / "a.parquet")
     for column in (None, "x"):
-        with pytest.raises(PyrnnxError, match=r"two columns 'x'; expected one"):
-            open_source(tmp_path, None, column).items()
+        assert open_source(tmp_path, column=column).items().bad == {0: "it has two columns 'x'; expected one"}
 
 
 @each_row("width", [1, 2, 3, 4])
@@ -199,29 +196,43 @@ def test_changed_sources_have_other_fingerprints(tmp_path: Path) -> None:
     assert source.fingerprint() != before
 
 
-REJECTED: dict[str, tuple[Callable[[Path], Any], tuple[Any, ...], str]] = {
-    "nothing there": (lambda folder: None, ("missing",), "does not exist"),
-    "no path": (lambda folder: None, (3,), "source is of type int; expected a path"),
-    "NUL": (lambda folder: None, ("a\0b",), "source is .*; expected a path"),
-    "a file": (lambda folder: (folder / "f").write_text(""), ("f",), "is a file"),
-    "nothing at all": (lambda folder: None, ("",), "has no files; expected a zarr folder"),
-    "nothing known": (lambda folder: (folder / "a.csv").touch(), ("",), "no files of a known format"),
-    "format": (lambda folder: None, ("", "mp3"), "source_format is 'mp3'; expected one of zarr"),
-    "two formats": (lambda folder: [(folder / f"a.{end}").write_bytes(b"") for end in KINDS], ("",), "several"),
-    "no such file": (lambda folder: (folder / "a.npy").touch(), ("", "audio"), "no .wav, .flac, .*file; exp"),
-    "column": (lambda folder: (folder / "a.npy").touch(), ("", None, "x"), "column is 'x', and the source is npy"),
-    "no name": (lambda folder: None, ("", None, []), r"column is \[\]"),
-    "no zarr": (lambda folder: (folder / "zarr.json").write_text("{"), ("",), "as zarr"),
-    "falling": (lambda folder: _zarr(folder, values=np.ones((4, 3)), offsets=np.array([3, 2])), ("",), "not ascending"),
-    "names": (lambda folder: _zarr(folder, **RAGGED, names=np.arange(1)), ("",), 'has 1 "names" and 6 "offsets"'),
-}  # fmt: skip
+def _nothing(folder: Path) -> None:
+    pass
+
+
+def _files(*names: str) -> Callable[[Path], None]:
+    return lambda folder: [(folder / name).write_text("{") for name in names] and None
+
+
+def _ragged(**arrays: Any) -> Callable[[Path], None]:
+    return lambda folder: _zarr(folder, **{**RAGGED, **arrays})
+
+
+# What writes the files, arguments of `open_source`, and the error.
+REJECTED: dict[str, tuple[Callable[[Path], None], dict[str, Any], str]] = {
+    "nothing there": (_nothing, {"path": "missing"}, "does not exist"),
+    "no path": (_nothing, {"path": 3}, "source is of type int; expected a path"),
+    "NUL": (_nothing, {"path": "a\0b"}, "source is .*; expected a path"),
+    "a file": (_files("f"), {"path": "f"}, "is a file"),
+    "nothing at all": (_nothing, {}, "has no files; expected a zarr folder"),
+    "nothing known": (_files("a.csv"), {}, "no files of a known format"),
+    "format": (_nothing, {"kind": "mp3"}, "source_format is 'mp3'; expected one of zarr"),
+    "two formats": (_files("a.npy", "a.wav"), {}, "several"),
+    "no such file": (_files("a.npy"), {"kind": "audio"}, "no .wav, .flac, .*file; exp"),
+    "column": (_files("a.npy"), {"column": "x"}, "column is 'x', and the source is npy"),
+    "no name": (_files("a.parquet"), {"column": []}, r"column is \[\]"),
+    "no zarr": (_files("zarr.json"), {}, "as zarr"),
+    "falling": (_ragged(offsets=np.array([3, 2])), {}, "not ascending"),
+    "names": (_ragged(names=np.arange(1)), {}, 'has 1 "names" and 6 "offsets"'),
+}
 
 
 @each_row("name", REJECTED)
 def test_rejected(name: str, tmp_path: Path) -> None:
     if name == "no zarr":
         pytest.importorskip("zarr")
-    write, (path, *options), words = REJECTED[name]
+    write, arguments, words = REJECTED[name]
     write(tmp_path)
+    path = arguments.get("path", "")
     with pytest.raises(PyrnnxError, match=words):
-        open_source(tmp_path / path if isinstance(path, str) else path, *options).items()
+        open_source(**{**arguments, "path": tmp_path / path if isinstance(path, str) else path}).items()

@@ -67,9 +67,9 @@ def score(model: str, source: str, sink: str, as_json: bool, **options: Any) -> 
     """Run a model over all sequences of a source larger than memory, in several processes or on a Dask cluster."""
     import pyrnnx
     from pyrnnx.cli.arrays import given_inputs
-    from pyrnnx.scoring.sources import check_exists
+    from pyrnnx.scoring.sources.storage import absolute
 
-    check_exists(source)  # before the model, and before anything about its inputs
+    absolute(source)  # an error before the model, and before anything about its inputs
     given = {name: value for name, value in options.items() if value not in (None, []) and value is not False}
     read = pyrnnx.load(model)
     if isinstance(read, pyrnnx.Model) and "inputs" in given:

@@ -6,72 +6,38 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pyrnnx._internal import scalars
-from pyrnnx._internal.files import is_path
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring.sources.arrays import NpySource, NpzSource
 from pyrnnx.scoring.sources.audio import AudioSource
 from pyrnnx.scoring.sources.base import Source, files_with
 from pyrnnx.scoring.sources.parquet import ParquetSource
-from pyrnnx.scoring.sources.storage import FILE, normal, shown_path, storage_of
+from pyrnnx.scoring.sources.storage import FILE, absolute, storage_of
 from pyrnnx.scoring.sources.zarr import DESCRIPTIONS, ZarrSource
 
 SOURCES: dict[str, type[Source]] = {
     cls.kind: cls for cls in (ZarrSource, NpySource, NpzSource, ParquetSource, AudioSource)
 }
 _KINDS = {suffix: cls.kind for cls in SOURCES.values() for suffix in cls.suffixes}
+_OPTIONS: dict[str, type[Source]] = {"column": ParquetSource, "channels": AudioSource, "rate": AudioSource}
 
 
-def open_source(
-    path: str | os.PathLike[str],
-    kind: str | None = None,
-    column: str | None = None,
-    *,
-    channels: Any = None,
-    rate: Any = None,
-) -> Source:
-    """Return the source at a path, of the format `kind` or else of its files. The arguments are those of `score`."""
-    absolute = check_exists(path)
+def open_source(path: str | os.PathLike[str], kind: str | None = None, **options: Any) -> Source:
+    """Return the source at a path, of the format `kind` or else of its files.
+
+    `options` are the arguments of `score` for one format; None for one that is not set.
+    """
+    normal = absolute(path)
     if kind is not None and (not isinstance(kind, str) or kind not in SOURCES):
         raise ArgumentError(f"score: source_format is {shown(kind)}; expected one of {', '.join(SOURCES)}")
-    if column is not None and not isinstance(column, str):
-        raise ArgumentError(f"score: column is {shown(column)}; expected a name")
-    kind = kind or _kind(absolute)
-    options: dict[str, tuple[Any, type[Source]]] = {
-        "column": (column, ParquetSource),
-        "channels": (_channels(channels), AudioSource),
-        "rate": (None if rate is None else scalars.integer("score", "rate", rate, 1), AudioSource),
-    }
-    for name, (value, cls) in options.items():
-        if value is not None and kind != cls.kind:
+    chosen = SOURCES[kind or _kind(normal)]
+    given = {name: value for name, value in options.items() if value is not None}
+    for name, value in given.items():
+        if _OPTIONS[name] is not chosen:
             raise ArgumentError(
-                f"score: {name} is {shown(value)}, and the source is {kind}; expected a source of {cls.kind}"
+                f"score: {name} is {shown(value)}, and the source is {chosen.kind}; expected a source of "
+                f"{_OPTIONS[name].kind}"
             )
-    chosen = SOURCES[kind]
-    return chosen(absolute, **{name: value for name, (value, cls) in options.items() if cls is chosen})
-
-
-def check_exists(path: Any) -> str:
-    """Return the absolute path of a source, or its URL."""
-    if not is_path(path) or "\0" in os.fspath(path):
-        raise ArgumentError(f"score: source is {shown_path(path)}; expected a path")
-    absolute = normal(os.fspath(path))
-    if storage_of(absolute).kind(absolute) is None:
-        raise ArgumentError(f"score: source {shown_path(path)} does not exist; expected a file, a folder or a URL")
-    return absolute
-
-
-def _channels(channels: Any) -> Any:
-    """Return the index of a channel, "mean" or None."""
-    if channels is None or channels == "mean":
-        return channels
-    if channels == "first":
-        return 0
-    if isinstance(channels, str) and channels.isdecimal():
-        channels = int(channels)
-    return scalars.integer(
-        "score", "channels", channels, 0, expected='"mean", "first", or the index of a channel from 0'
-    )
+    return chosen(normal, **given)
 
 
 def _kind(path: str) -> str:

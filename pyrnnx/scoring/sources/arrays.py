@@ -6,15 +6,14 @@ import math
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
-from pyrnnx.scoring.sources.base import Bad, FileSource, Items, Source, attempted, consecutive, listed
-from pyrnnx.scoring.sources.storage import HEAD, Files
+from pyrnnx.scoring.sources.base import Bad, FileSource, Row, Shape, attempted
+from pyrnnx.scoring.sources.storage import HEAD
 
 
 class NpySource(FileSource):
@@ -23,61 +22,42 @@ class NpySource(FileSource):
     kind = "npy"
     suffixes = (".npy",)
 
-    def header(self, path: str) -> tuple[int, ...]:
-        with self.storage.open(path, HEAD) as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(0)
-            return _shape(file, size)
+    def listing(self, path: str, file: str) -> Iterator[Row]:
+        with self.storage.open(path, HEAD) as raw:
+            size = raw.seek(0, os.SEEK_END)
+            raw.seek(0)
+            yield file, _shape(raw, size), None
 
-    def values(self, path: str) -> AnyArray:
-        with self.storage.open(path, 0) as file:
-            values: AnyArray = np.load(file, allow_pickle=False)
-            return values
+    def values(self, path: str, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
+        with self.storage.open(path, 0) as raw:
+            yield attempted(lambda: np.load(raw, allow_pickle=False))
 
 
-class NpzSource(Source):
+class NpzSource(FileSource):
     """Source of .npz files with arrays [T, ...] in a folder; items are named "path in the folder/name of the array"."""
 
     kind = "npz"
     suffixes = (".npz",)
 
-    def items(self) -> Items:
-        names: list[str] = []
-        shapes: list[tuple[int, ...] | Bad] = []
-        places: list[tuple[str, str]] = []
-        for path in self.files():
-            relative = self.name_of(path)
-            members = attempted(_members, self.storage, path)
-            for name, shape in [("", members)] if isinstance(members, Bad) else members:
-                names.append(f"{relative}/{name}" if name else relative)
-                shapes.append(shape)
-                places.append((relative, name))
-        return listed(names, places, shapes)
+    def listing(self, path: str, file: str) -> Iterator[Row]:
+        with self.storage.open(path, HEAD) as raw, zipfile.ZipFile(raw) as archive:
+            for member in archive.infolist():
+                name = member.filename.removesuffix(".npy")
+                yield f"{file}/{name}", attempted(_shape_of_member, archive, member), name
 
-    def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
-        for relative, run in consecutive(places):
-            file = attempted(self.storage.open, self.path_of(relative))
-            if isinstance(file, Bad):
-                yield from [file] * len(run)
-                continue
-            with file:
-                archive = attempted(partial(np.load, allow_pickle=False), file)
-                for index in run:
-                    yield archive if isinstance(archive, Bad) else attempted(archive.__getitem__, places[index][1])
+    def values(self, path: str, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
+        with self.storage.open(path) as raw:
+            archive = np.load(raw, allow_pickle=False)
+            for name in places:
+                yield attempted(archive.__getitem__, name)
 
 
-def _members(storage: Files, path: str) -> list[tuple[str, tuple[int, ...] | Bad]]:
-    """Return the names and shapes of the arrays in an .npz file."""
-    with storage.open(path, HEAD) as file, zipfile.ZipFile(file) as archive:
-        return [(name.removesuffix(".npy"), attempted(_shape_of_member, archive, name)) for name in archive.namelist()]
+def _shape_of_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Shape:
+    with archive.open(member) as file:
+        return _shape(file, member.file_size)
 
 
-def _shape_of_member(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
-    with archive.open(name) as file:
-        return _shape(file, archive.getinfo(name).file_size)
-
-
-def _shape(file: Any, size: int) -> tuple[int, ...]:
+def _shape(file: Any, size: int) -> Shape:
     """Return the shape in the header of an .npy file of `size` bytes."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, BinaryIO, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from pyrnnx._internal import scalars
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.extras import import_package
 from pyrnnx._internal.files import open_checked
 from pyrnnx.errors import ArgumentError, FormatError, shown
-from pyrnnx.scoring.sources.base import Bad, FileSource
+from pyrnnx.scoring.sources.base import Bad, FileSource, Items, Row, Shape
 from pyrnnx.scoring.sources.storage import HEAD
 
 _CUT_OFF = re.compile(r"^data : \d+ \(should be", re.MULTILINE)  # libsndfile only logs this, and reads what is there
@@ -26,20 +27,14 @@ def import_soxr() -> Any:
     return import_package("soxr", "resampling recordings", "audio")
 
 
-class _Header(NamedTuple):
-    rate: int  # samples per second
-    frames: int
-    channels: int
-
-
 class AudioSource(FileSource):
     """Source of recordings in a folder: float32, [T], or [T, C] for several channels; integers become -1 to 1.
 
     Parameters
     ----------
     path : str
-    channels : int or "mean", optional
-        Index of the channel to use, or their mean; items are [T] then. Default: all channels.
+    channels : int or str, optional
+        Index of the channel to use, "first", or "mean"; items are [T] then. Default: all channels.
     rate : int, optional
         Samples per second of the items; recordings of another rate are resampled. Default: that of the files, which
         must be the same for all.
@@ -48,67 +43,74 @@ class AudioSource(FileSource):
     kind = "audio"
     suffixes = (".wav", ".flac", ".ogg", ".mp3")
 
-    def __init__(self, path: str, channels: int | Literal["mean"] | None = None, rate: int | None = None) -> None:
+    def __init__(self, path: str, channels: Any = None, rate: Any = None) -> None:
         super().__init__(path)
         import_soundfile()
-        self.channels, self.rate = channels, rate
-        self.options = {"channels": channels, "rate": rate}
+        self.channels = _channel(channels)
+        self.rate = None if rate is None else scalars.integer("score", "rate", rate, 1)
+        self.options = {"channels": self.channels, "rate": self.rate}
+        self._rates: dict[int, str] = {}  # a recording for each rate
 
-    def shapes(self, names: Sequence[str], headers: Sequence[_Header | Bad]) -> Sequence[tuple[int, ...] | Bad]:
-        rates: dict[int, str] = {}
-        for name, header in zip(names, headers, strict=True):
-            if not isinstance(header, Bad):
-                rates.setdefault(header.rate, name)
-        if self.rate is not None and rates.keys() - {self.rate}:
+    def items(self) -> Items:
+        self._rates = {}
+        items = super().items()
+        if self.rate is not None and self._rates.keys() - {self.rate}:
             import_soxr()
-        elif self.rate is None and len(rates) > 1:
-            (rate_a, name_a), (rate_b, name_b) = list(rates.items())[:2]
+        elif self.rate is None and len(self._rates) > 1:
+            (rate_a, name_a), (rate_b, name_b) = list(self._rates.items())[:2]
             raise ArgumentError(
                 f"score: source {shown(self.path)} has {shown(name_a)} of {rate_a} samples per second and "
                 f"{shown(name_b)} of {rate_b}; expected one sample rate, or rate, to which all are resampled"
             )
-        self.sample_rate = self.rate or next(iter(rates), None)
-        return [header if isinstance(header, Bad) else self._shape(header) for header in headers]
+        self.sample_rate = self.rate or next(iter(self._rates), None)
+        return items
 
-    def header(self, path: str) -> _Header:
-        with self.storage.open(path, HEAD) as raw, _opened(raw) as file:
-            header = _Header(file.samplerate, file.frames, file.channels)
-        self._check_channels(header.channels)
-        return header
+    def listing(self, path: str, file: str) -> Iterator[Row]:
+        with self.storage.open(path, HEAD) as raw, _opened(raw) as recording:
+            shape = self._shape(recording.samplerate, recording.frames, recording.channels)
+            self._rates.setdefault(recording.samplerate, file)
+        yield file, shape, None
 
-    def _check_channels(self, count: int) -> None:
-        if isinstance(self.channels, int) and self.channels >= count:
+    def _shape(self, rate: int, count: int, channels: int) -> Shape:
+        """Return the shape of the item of a recording of `count` samples in each channel."""
+        if isinstance(self.channels, int) and self.channels >= channels:
             raise FormatError(
-                f"it has {count} channel{'' if count == 1 else 's'}; channels is {self.channels}, and counts from 0"
+                f"it has {channels} channel{'' if channels == 1 else 's'}; channels is {self.channels}, and counts "
+                "from 0"
             )
-
-    def _shape(self, header: _Header) -> tuple[int, ...]:
-        """Return the shape of the item of a recording."""
-        count = header.frames
         if self.rate is not None:
-            count = (2 * count * self.rate + header.rate) // (2 * header.rate)  # rounded, without floats
-        return (count,) if header.channels == 1 or self.channels is not None else (count, header.channels)
+            count = (2 * count * self.rate + rate) // (2 * rate)  # rounded, without floats
+        return (count,) if channels == 1 or self.channels is not None else (count, channels)
 
     def advice(self, values: AnyArray) -> str:
         if values.ndim == 1:
             return ""
         return f" (channels='mean' mixes the {values.shape[1]} channels down, channels=0 takes the first)"
 
-    def values(self, path: str) -> AnyArray:
+    def values(self, path: str, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         with self.storage.open(path, 0) as raw:
             samples, rate = _decoded(raw)
-        header = _Header(rate, len(samples), samples.shape[1] if samples.ndim > 1 else 1)
-        self._check_channels(header.channels)
+        shape = self._shape(rate, len(samples), samples.shape[1] if samples.ndim > 1 else 1)
         if samples.ndim > 1 and isinstance(self.channels, int):
             samples = np.ascontiguousarray(samples[:, self.channels])
         elif samples.ndim > 1 and self.channels is not None:
             samples = samples.mean(1, np.float64).astype(np.float32)  # rounded once
-        if self.rate in (None, rate):
-            return samples
-        resampled = np.zeros(self._shape(header), np.float32)
-        values = import_soxr().resample(samples, rate, self.rate)[: len(resampled)]
-        resampled[: len(values)] = values
-        return resampled
+        if self.rate not in (None, rate):
+            resampled = import_soxr().resample(samples, rate, self.rate)[: shape[0]]
+            samples = np.zeros(shape, np.float32)
+            samples[: len(resampled)] = resampled
+        yield samples
+
+
+def _channel(channels: Any) -> Any:
+    """Return the index of a channel, "mean" or None."""
+    if channels is None or channels == "mean":
+        return channels
+    if isinstance(channels, str) and (channels == "first" or channels.isdecimal()):
+        channels = 0 if channels == "first" else int(channels)
+    return scalars.integer(
+        "score", "channels", channels, 0, expected='"mean", "first", or the index of a channel from 0'
+    )
 
 
 def _opened(raw: BinaryIO) -> Any:

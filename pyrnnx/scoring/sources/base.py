@@ -8,8 +8,10 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -28,9 +30,8 @@ class Items:
     names: Sequence[str]  # unique names
     lengths: AnyArray  # sizes of the first axis; 0 for an item that cannot be read
     places: Sequence[Any]  # location of each item, small and picklable, for `Source.read`
-    # by index: why an item cannot be read, as far as the listing shows
-    bad: Mapping[int, str] = field(default_factory=dict)
-    counts: AnyArray | None = None  # number of elements of each item, as far as the listing shows. Default: `lengths`
+    bad: Mapping[int, str]  # by index: why an item cannot be read, as far as the listing shows
+    counts: AnyArray  # number of elements of each item, as far as the listing shows
     stamps: AnyArray | None = None  # `Source.stamps` at the time of the listing
 
     def __len__(self) -> int:
@@ -45,6 +46,7 @@ class Bad:
 
 
 Shape = tuple[int, ...]
+Row = tuple[str, Shape | Bad, Any]  # name, shape and place of an item
 Result = TypeVar("Result")
 
 
@@ -54,19 +56,40 @@ def attempted(read: Callable[..., Result], *arguments: Any) -> Result | Bad:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of readers, about headers that are old or damaged
             return read(*arguments)
-    except PyrnnxError as error:
-        return Bad(printable(str(error)))
     except Exception as error:
-        early = isinstance(error, EOFError) and not str(error)
-        return Bad(f"it cannot be read ({'it ends too early' if early else reason_of(error)})")
+        return _bad(error)
 
 
-def listed(names: Sequence[str], places: Sequence[Any], shapes: Sequence[Shape | Bad]) -> Items:
-    """Return items of these shapes; a `Bad` in place of a shape makes a bad item."""
-    checked = [_checked(shape) for shape in shapes]
-    bad = {index: shape.reason for index, shape in enumerate(checked) if isinstance(shape, Bad)}
-    sound = [(0,) if isinstance(shape, Bad) else shape for shape in checked]
-    lengths, counts = [shape[0] for shape in sound], [math.prod(shape) for shape in sound]
+def _bad(error: Exception) -> Bad:
+    if isinstance(error, PyrnnxError):
+        return Bad(printable(str(error)))
+    ends_early = isinstance(error, EOFError) and not str(error)
+    return Bad(f"it cannot be read ({'it ends too early' if ends_early else reason_of(error)})")
+
+
+def completed(values: Iterable[AnyArray | Bad], count: int) -> Iterator[AnyArray | Bad]:
+    """Yield `count` values: a `Bad` for each that is missing, because the iterable raises or ends early."""
+    bad = Bad("it is not there any more")
+    try:
+        for value in values:
+            yield value
+            count -= 1
+    except Exception as error:  # readers of broken files raise errors of any type
+        bad = _bad(error)
+    yield from [bad] * count
+
+
+def listed(rows: Iterable[Row]) -> Items:
+    """Return items of these names, shapes and places; a `Bad` in place of a shape makes a bad item."""
+    names, lengths, places, bad, counts = [], [], [], {}, []
+    for index, (name, shape, place) in enumerate(rows):
+        checked = _checked(shape)
+        if isinstance(checked, Bad):
+            bad[index], checked = checked.reason, (0,)
+        names.append(name)
+        lengths.append(checked[0])
+        places.append(place)
+        counts.append(math.prod(checked))
     return Items(names, np.array(lengths, np.int64), places, bad, np.array(counts, np.int64))
 
 
@@ -78,18 +101,6 @@ def _checked(shape: Shape | Bad) -> Shape | Bad:
     if min(shape) < 0 or max(math.prod(shape), *shape) > MOST:
         return Bad(f"it has shape {shape}; expected at most {MOST} numbers")
     return shape
-
-
-def consecutive(places: Sequence[tuple[Any, ...]]) -> Iterator[tuple[Any, list[int]]]:
-    """Yield each run of places with the same first entry (a file, a row group): the entry and the indices."""
-    run: list[int] = []
-    for index, place in enumerate(places):
-        if run and place[0] != places[run[0]][0]:
-            yield places[run[0]][0], run
-            run = []
-        run.append(index)
-    if run:
-        yield places[run[0]][0], run
 
 
 class Source(ABC):
@@ -132,17 +143,13 @@ class Source(ABC):
     def items(self) -> Items:
         """List all items, and read no more than their lengths."""
 
-    def name_of(self, path: str) -> str:
-        """Return the name of a file in items: its path in the folder, or its own name if the source is that file."""
-        return os.path.basename(path) if path == self.path else os.path.relpath(path, self.path)
-
-    def path_of(self, name: str) -> str:
-        """Return the path of a file by the name that `name_of` returned."""
-        return self.path if self._is_file else os.path.join(self.path, name)
-
     @abstractmethod
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         """Yield the values [T, ...] of items in the order of the source, or a `Bad` with the reason of a failure."""
+
+    @abstractmethod
+    def file_of(self, place: Any) -> str | None:
+        """Return the path of an item's file; None if it is in several files."""
 
     def fingerprint(self) -> str:
         """Return a checksum of the names, sizes and modification times, or ETags, of all files."""
@@ -152,20 +159,12 @@ class Source(ABC):
             digest.update(os.fsencode(f"{os.path.relpath(path, self.path)}\0{version_of(path)}\n"))
         return digest.hexdigest()
 
-    def file_of(self, place: Any) -> str | None:
-        """Return the path of an item's file; None if it is in several files."""
-        return self.path_of(place[0])
-
     def stamps(self, places: Iterable[Any]) -> Iterator[int]:
         """Yield for each item a number of this process that changes with the item's file, 0 if it is in several."""
         version_of = self.storage.versions(self.path)
-        before: str | None = None
-        stamp = 0
-        for place in places:
-            path = self.file_of(place)
-            if path is None or path != before:
-                before, stamp = path, 0 if path is None else hash(version_of(path))
-            yield stamp
+        for path, group in groupby(places, self.file_of):
+            stamp = 0 if path is None else hash(version_of(path))
+            yield from (stamp for _ in group)
 
     def advice(self, values: AnyArray) -> str:
         """Return a hint on options that would make values of a wrong shape fit, or ""."""
@@ -186,29 +185,41 @@ class Source(ABC):
 
 
 class FileSource(Source):
-    """Source of a folder of files, each of which is an item, named by its path in the folder."""
+    """Source of a folder of files with one item or several.
+
+    The place of an item is the name of its file and what `listing` yields.
+    """
 
     def items(self) -> Items:
-        paths = self.files()
-        names = [self.name_of(path) for path in paths]
-        shapes = self.shapes(names, [attempted(self.header, path) for path in paths])
-        return listed(names, [(name,) for name in names], shapes)
+        return listed(self._rows())
+
+    def _rows(self) -> Iterator[Row]:
+        for path in self.files():
+            # The path in the folder, or its own name if the source is that file.
+            file = os.path.basename(path) if self._is_file else os.path.relpath(path, self.path)
+            rows = attempted(list, self.listing(path, file))
+            if isinstance(rows, Bad):
+                rows = [(file, rows, None)]
+            yield from ((name, shape, (file, place)) for name, shape, place in rows)
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
-        for (name,) in places:
-            yield attempted(self.values, self.path_of(name))
+        for file, group in groupby(places, itemgetter(0)):
+            own_places = [place for _, place in group]
+            yield from completed(self.values(self._path_of(file), own_places), len(own_places))
+
+    def file_of(self, place: Any) -> str | None:
+        return self._path_of(place[0])
+
+    def _path_of(self, file: str) -> str:
+        return self.path if self._is_file else os.path.join(self.path, file)
 
     @abstractmethod
-    def header(self, path: str) -> Any:
-        """Return what the header of a file declares: by default, the shape of the item."""
+    def listing(self, path: str, file: str) -> Iterator[Row]:
+        """Yield name, shape and place in the file of its items, by its headers; `file` is its name in items."""
 
     @abstractmethod
-    def values(self, path: str) -> AnyArray:
-        """Return the values of a file."""
-
-    def shapes(self, names: Sequence[str], headers: Sequence[Any]) -> Sequence[tuple[int, ...] | Bad]:
-        """Return the shapes of the items with these headers, each of which may be a `Bad`."""
-        return headers
+    def values(self, path: str, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
+        """Yield the values of items of a file."""
 
 
 def files_with(folder: str, suffixes: tuple[str, ...]) -> tuple[list[str], int]:
@@ -217,8 +228,7 @@ def files_with(folder: str, suffixes: tuple[str, ...]) -> tuple[list[str], int]:
     Hidden are such files, and all folders, whose names begin with "."; their paths are left out.
     """
     paths, hidden = [], 0
-    storage = storage_of(folder)
-    for parent, folders, files in storage.walk(folder):
+    for parent, folders, files in storage_of(folder).walk(folder):
         matching = [name for name in files if name.lower().endswith(suffixes)]
         hidden += sum(name.startswith(".") for name in (*folders, *matching))
         folders[:] = [name for name in folders if not name.startswith(".")]

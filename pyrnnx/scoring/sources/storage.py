@@ -40,10 +40,7 @@ class Files:
         return version
 
     def walk(self, folder: str) -> Iterator[tuple[str, list[str], list[str]]]:
-        """Yield the path of each folder, and the names of its folders and files, as `os.walk` does.
-
-        Links to folders are not followed.
-        """
+        """Yield folders as `os.walk` does, without following links to folders."""
 
         def fail(error: OSError) -> None:
             raise _unreadable(error.filename, error) from None
@@ -127,16 +124,20 @@ def is_url(path: Any) -> bool:
     return isinstance(path, str) and "://" in path and _URL.match(path) is not None
 
 
-def normal(path: str) -> str:
-    """Return an absolute path, or a URL without a slash at its end."""
-    if not is_url(path):
-        return os.path.abspath(path)
-    if _SECRET.search(path):
+def absolute(path: Any) -> str:
+    """Return the absolute path of a source that exists, or its URL without a slash at its end."""
+    if not is_path(path) or "\0" in os.fspath(path):
+        raise ArgumentError(f"score: source is {shown_path(path)}; expected a path")
+    normal = os.fspath(path)
+    if is_url(normal) and _SECRET.search(normal):
         raise ArgumentError(
             f"score: source is {shown_path(path)}; expected the URL of one store without user, password and query, "
             "because fsspec takes credentials from the environment"
         )
-    return path.rstrip("/")
+    normal = normal.rstrip("/") if is_url(normal) else os.path.abspath(normal)
+    if storage_of(normal).kind(normal) is None:
+        raise ArgumentError(f"score: source {shown_path(path)} does not exist; expected a file, a folder or a URL")
+    return normal
 
 
 def shown_path(path: Any) -> str:
@@ -149,5 +150,4 @@ def shown_path(path: Any) -> str:
 
 
 def storage_of(path: str) -> Files:
-    """Return the storage of a path or URL."""
     return Objects(path) if is_url(path) else Files()

@@ -12,8 +12,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.extras import import_package
 from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
-from pyrnnx.scoring.sources.base import Bad, Items, Source, attempted, listed
-from pyrnnx.scoring.sources.storage import Files
+from pyrnnx.scoring.sources.base import Bad, Items, Row, Source, attempted, listed
 
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup")  # files with these names describe an array or a group
 VALUES, OFFSETS, NAMES = "values", "offsets", "names"
@@ -31,56 +30,42 @@ class ZarrSource(Source):
     - A group with the arrays "values" [sum of lengths, ...] and "offsets" [N + 1]: item i is
       ``values[offsets[i]:offsets[i + 1]]``, named by the array "names" [N] of strings, else by its number.
     - A group of arrays [T, ...]: each is an item, named by the array's name.
+
+    The place of an item is its array, and its first and last step (or row) if it is a part of the array.
     """
 
     kind = "zarr"
 
     def items(self) -> Items:
         try:
-            for path in self.files():
-                self.storage.open(path).close()  # rejects a FIFO, on which zarr would block
-            root = self._root()
-            return self._rows(root) if hasattr(root, "shape") else self._arrays(root)
+            return listed(self._items())
         except PyrnnxError:
             raise
         except Exception as error:  # descriptions and codecs raise errors of many types
             raise self._unreadable(error) from error
 
-    def _unreadable(self, error: Exception) -> ArgumentError:
-        return ArgumentError(f"score: source {shown(self.path)} cannot be read as zarr ({reason_of(error)})")
-
-    def _rows(self, array: Any) -> Items:
-        if len(array.shape) < 2:
-            raise ArgumentError(f"score: zarr array {shown(self.path)} has shape {array.shape}; expected [N, T, ...]")
-        count = array.shape[0]
-        names = list(map(str, range(count)))
-        return listed(names, [(_ROWS, i, i + 1) for i in range(count)], [array.shape[1:]] * count)
-
-    def _arrays(self, root: Any) -> Items:
-        # zarr's own list of members raises for an array with a broken description.
-        storage = self.storage
-        folders = next(iter(storage.walk(self.path)), ("", [], []))[1]
-        for name in folders:
-            if os.path.islink(os.path.join(self.path, name)):
+    def _items(self) -> Sequence[Row]:
+        descriptions = self.files()
+        for path in descriptions:
+            self.storage.open(path).close()  # rejects a FIFO, on which zarr would block
+        root = self._root()
+        if hasattr(root, "shape"):
+            if len(root.shape) < 2:
                 raise ArgumentError(
-                    f"score: {shown(name)} of zarr group {shown(self.path)} is a link; expected an array, because "
-                    "links are not followed"
+                    f"score: zarr array {shown(self.path)} has shape {root.shape}; expected [N, T, ...]"
                 )
-        keys = [
-            name
-            for name in sorted(folders)
-            if any(storage.kind(os.path.join(self.path, f"{name}/{file}")) for file in DESCRIPTIONS[:2])
-        ]
-        members = {key: attempted(root.__getitem__, key) for key in keys}
-        arrays = {key: item for key, item in members.items() if isinstance(item, Bad) or hasattr(item, "shape")}
+            return [(str(i), root.shape[1:], (_ROWS, i, i + 1)) for i in range(root.shape[0])]
+        # zarr's own list of members raises for an array with a broken description.
+        keys = [os.path.relpath(os.path.dirname(path), self.path) for path in descriptions]
+        members = {key: attempted(root.__getitem__, key) for key in keys if key != "." and os.sep not in key}
+        arrays = {key: array for key, array in members.items() if isinstance(array, Bad) or hasattr(array, "shape")}
         if VALUES in arrays and OFFSETS in arrays:
             return self._ragged(root, NAMES in arrays)
         if not arrays:
             raise ArgumentError(f"score: zarr group {shown(self.path)} has no arrays")
-        shapes = [array if isinstance(array, Bad) else array.shape for array in arrays.values()]
-        return listed(list(arrays), [(key,) for key in arrays], shapes)
+        return [(key, array if isinstance(array, Bad) else array.shape, (key,)) for key, array in arrays.items()]
 
-    def _ragged(self, root: Any, has_names: bool) -> Items:
+    def _ragged(self, root: Any, has_names: bool) -> Sequence[Row]:
         offsets = np.asarray(root[OFFSETS][...])
         values = root[VALUES].shape
         if not values:
@@ -91,30 +76,30 @@ class ZarrSource(Source):
                 f'score: zarr group {shown(self.path)}: "offsets" are not ascending integers from 0 to {values[0]}, '
                 'the length of "values"'
             )
-        offsets = offsets.astype(np.int64)
-        count = len(offsets) - 1
+        limits = offsets.tolist()
+        count = len(limits) - 1
         names = list(map(str, np.ravel(root[NAMES][...]) if has_names else range(count)))
         if len(names) != count:
             raise ArgumentError(
                 f'score: zarr group {shown(self.path)} has {len(names)} "names" and {count + 1} "offsets"; expected '
                 "one more offset than names"
             )
-        places = [(VALUES, *pair) for pair in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
-        return listed(names, places, [(length, *values[1:]) for length in np.diff(offsets).tolist()])
+        return [
+            (name, (end - start, *values[1:]), (VALUES, start, end))
+            for name, start, end in zip(names, limits[:-1], limits[1:], strict=True)
+        ]
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         root = self._root()
         for run in _adjacent(places):
             # One read per run: a compressed chunk, which many items may share, is decoded only once.
-            try:
-                pieces = _pieces(root, run)
-            except Exception as error:  # noqa: PERF203  # codecs raise errors of many types
-                if len(run) == 1:
-                    yield Bad(reason_of(error))
-                else:
-                    yield from (item for place in run for item in self.read([place]))
-            else:
+            pieces = attempted(_pieces, root, run)
+            if not isinstance(pieces, Bad):
                 yield from pieces
+            elif len(run) == 1:
+                yield pieces
+            else:
+                yield from (item for place in run for item in self.read([place]))
 
     def file_of(self, place: Any) -> str | None:
         return None  # the chunks of an array are files
@@ -126,29 +111,36 @@ class ZarrSource(Source):
         except Exception as error:  # zarr raises errors of many types for other folders
             raise self._unreadable(error) from error
 
+    def _unreadable(self, error: Exception) -> ArgumentError:
+        return ArgumentError(f"score: source {shown(self.path)} cannot be read as zarr ({reason_of(error)})")
+
     def files(self) -> list[str]:
         """Return the sorted paths of all descriptions."""
         paths: list[str] = []
-        storage = self.storage
-        for parent, folders, files in storage.walk(self.path):
+        for parent, folders, files in self.storage.walk(self.path):
+            for name in folders:
+                if os.path.islink(os.path.join(parent, name)):
+                    raise ArgumentError(
+                        f"score: {shown(name)} of zarr group {shown(parent)} is a link; expected an array, because "
+                        "links are not followed"
+                    )
             folders.sort()
-            descriptions = {name: os.path.join(parent, name) for name in files if name in DESCRIPTIONS}
-            paths += descriptions.values()
-            if ".zarray" in descriptions or (
-                "zarr.json" in descriptions and _is_array(storage, descriptions["zarr.json"])
-            ):
+            descriptions = [os.path.join(parent, name) for name in files if name in DESCRIPTIONS]
+            paths += descriptions
+            if any(self._is_array(path) for path in descriptions):
                 folders.clear()  # skip its chunks: perhaps millions
         return sorted(paths)
 
-
-def _is_array(storage: Files, path: str) -> bool:
-    """Return whether a description in format 3 is that of an array."""
-    try:
-        with storage.open(path, 0) as file:
-            description = json.loads(file.read().decode("utf-8"))
-    except Exception:  # object stores raise errors of many types
-        return False
-    return isinstance(description, dict) and description.get("node_type") == "array"
+    def _is_array(self, path: str) -> bool:
+        """Return whether a description is that of an array."""
+        if not path.endswith("zarr.json"):
+            return path.endswith(".zarray")
+        try:
+            with self.storage.open(path, 0) as file:
+                description = json.loads(file.read().decode("utf-8"))
+        except Exception:  # object stores raise errors of many types
+            return False
+        return isinstance(description, dict) and description.get("node_type") == "array"
 
 
 def _adjacent(places: Sequence[Any]) -> Iterator[list[Any]]:
