@@ -22,12 +22,6 @@ def lstm(**others: Any) -> Layer:
     return Layer(OP, W, R, **others)
 
 
-def pushed() -> pyrnnx.Stream:
-    stream = lstm().stream(2)
-    stream.push(np.ones((3, 2, 3), np.float32))
-    return stream
-
-
 SHOWN: dict[str, tuple[Any, list[str]]] = {
     "operator": (OP, ["RecurrentOp", "LSTM", "forward", "Sigmoid, Tanh, Tanh", "0.5", "input_forget"]),
     "operator with two sets of activations": (
@@ -39,8 +33,6 @@ SHOWN: dict[str, tuple[Any, list[str]]] = {
         ["Layer LSTM '<b>&'", "W [1, 20, 3]", "input_size", "ONNX, layout 0", "sequence_lens [2]"],
     ),
     "layer with weights in fewer bits": (lstm(weight_dtype="int8"), ["weight_dtype", "int8"]),
-    "stream": (pushed(), ["Stream of LSTM", "batch_size", "float32 [1, 2, 5], from "]),
-    "stream of no rows": (lstm().stream(0), ["float32 [1, 0, 5], empty"]),
     "ONNX model": (
         pyrnnx.load(EXAMPLES / "small_rnn.onnx"),
         ["inputs of ", "sequence_lens", "int32 [", "outputs", "layer small_rnn", "bidirectional", "[2, 8, 4]"],

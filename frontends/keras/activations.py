@@ -39,22 +39,7 @@ def _slope(label: str, config: Mapping[str, Any], name: str, default: float) -> 
 
 
 def activation(label: str, argument: str, value: Any) -> Activation:
-    """Return the activation that a caller or a Keras configuration specifies.
-
-    Parameters
-    ----------
-    label, argument : str
-        Names of the layer and the argument in errors.
-    value : str, None, mapping or Activation
-        A name of Keras; None is "linear"; a mapping is Keras' configuration of a layer or of a custom function.
-
-    Raises
-    ------
-    UnsupportedError
-        ONNX's operators do not have the function.
-    ArgumentError
-        The value has another type.
-    """
+    """Return the activation of a name of Keras, or of its configuration of a layer or a custom function."""
     if value is None:
         return BY_NAME["linear"]
     if isinstance(value, Activation):

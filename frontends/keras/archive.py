@@ -22,11 +22,6 @@ class Archive:
     ----------
     label : str
         Name of the file in errors.
-
-    Raises
-    ------
-    FormatError
-        The file is not a zip file.
     """
 
     def __init__(self, label: str, file: BinaryIO) -> None:
@@ -38,15 +33,7 @@ class Archive:
         self._most = EXPANSION * max(os.fstat(file.fileno()).st_size, 1)
 
     def config(self) -> Any:
-        """Return the parsed configuration of the model.
-
-        Raises
-        ------
-        FormatError
-            The configuration is missing, too large, or not JSON.
-        UnsupportedError
-            Keras 2 wrote the file.
-        """
+        """Return the parsed configuration of the model."""
         version = self._json(METADATA).get("keras_version")
         major = version.partition(".")[0] if isinstance(version, str) else ""
         if not major.isdecimal() or not major.isascii():
@@ -56,13 +43,7 @@ class Archive:
         return self._json(CONFIG)
 
     def weights(self) -> bytes:
-        """Return the bytes of the HDF5 file.
-
-        Raises
-        ------
-        FormatError
-            The HDF5 file is missing or too large.
-        """
+        """Return the bytes of the HDF5 file."""
         return self._read(WEIGHTS, self._most)
 
     def _json(self, name: str) -> dict[str, Any]:

@@ -22,28 +22,14 @@ DEPTH = 100  # limit of nested configurations
 
 @dataclass(frozen=True)
 class CellConfig:
-    """The configuration of one cell in one direction.
-
-    Attributes
-    ----------
-    operator : str
-        "RNN", "GRU" or "LSTM".
-    units : int
-    activations : tuple of Activation
-        Functions in ONNX's order: f of an RNN; f, g of a GRU; f, g, h of an LSTM.
-    use_bias : bool
-    reset_after : bool
-        Attribute of a GRU; False for others.
-    path : str
-        Path of its weights in the group of its layer: "cell", "forward_layer/cell".
-    """
+    """The configuration of one cell in one direction."""
 
     operator: CellName
     units: int
-    activations: tuple[Activation, ...]
+    activations: tuple[Activation, ...]  # f of an RNN; f, g of a GRU; f, g, h of an LSTM
     use_bias: bool
-    reset_after: bool
-    path: str
+    reset_after: bool  # of a GRU; False for others
+    path: str  # of its weights in the group of its layer: "cell", "forward_layer/cell"
 
 
 @dataclass(frozen=True)
@@ -65,15 +51,7 @@ def cell_activations(operator: CellName, own: Activation, recurrent: Activation)
 
 
 def read_config(label: str, class_name: str, config: Any) -> LayerConfig:
-    """Read the configuration of a layer of a class in `RECURRENT`.
-
-    Raises
-    ------
-    FormatError
-        The configuration is not valid.
-    UnsupportedError
-        No RNN, GRU or LSTM of ONNX computes the layer.
-    """
+    """Read the configuration of a layer of a class in `RECURRENT`."""
     config = _mapping(label, "config", config)
     if class_name == "Bidirectional":
         return _bidirectional(label, config)

@@ -105,13 +105,7 @@ def from_file(
 
 
 def other_layers(path: str, layer: str | None) -> list[tuple[str, str]]:
-    """Return class and path of all layers in a .keras file except the recurrent `layer` and `NO_NUMBERS`.
-
-    Raises
-    ------
-    PyrnnxError
-        As in `from_file`.
-    """
+    """Return class and path of all layers in a .keras file except the recurrent `layer` and `NO_NUMBERS`."""
     label = printable(shortened(path))
     with open_regular("from_file", path, expected="a .keras file") as file:
         entries = list(_layers(label, Archive(label, file).config(), (), 0))

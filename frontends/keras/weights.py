@@ -128,15 +128,7 @@ def _cell_of(label: str, R: AnyArray, operator: str | None) -> tuple[CellName, i
 def build_stack(
     label: str, config: LayerConfig, arrays: Sequence[AnyArray], name: str | None, weight_dtype: str | None
 ) -> Stack:
-    """Build a stack from a configuration and the result of `read_arrays`, in the order of `get_weights`.
-
-    Raises
-    ------
-    ArgumentError
-        The number of arrays is wrong, or a shape does not fit.
-    PyrnnxError
-        The weights exceed memory.
-    """
+    """Build a stack from a configuration and the result of `read_arrays`, in the order of `get_weights`."""
     try:
         return _stack(label, config, arrays, name, weight_dtype)
     except MemoryError as error:

@@ -50,10 +50,7 @@ class _Bounded(io.BufferedReader):
 
 
 class Arrays(NamedTuple):
-    """The arrays of a state_dict or a file: their names, of which "." joins those of nested mappings, and a reader.
-
-    `label` is the name of the source in errors.
-    """
+    """Names and reader of the arrays of a state_dict or a file; `label` is its name in errors."""
 
     label: str
     names: Collection[str]
@@ -61,19 +58,7 @@ class Arrays(NamedTuple):
 
 
 def open_arrays(source: Any, closing: ExitStack) -> Arrays:
-    """Open a source of arrays.
-
-    Parameters
-    ----------
-    source : mapping, or path
-    closing : contextlib.ExitStack
-        Stack that closes the file.
-
-    Raises
-    ------
-    PyrnnxError
-        The source has another type, the file cannot be read or contains more than arrays, or a package is missing.
-    """
+    """Open a mapping or a path; `closing` closes the file."""
     if isinstance(source, Mapping):
         arrays = _flat(source)
         return Arrays("from_state_dict", arrays, arrays.__getitem__)
@@ -189,13 +174,7 @@ def _fitting_arrays(label: str, values: Mapping[str, Any], size: int) -> Arrays:
 
 
 def _check_bounds(label: str, file: IO[bytes], size: int) -> None:
-    """Reject an archive that unpacks to more than the file, and pickles of too many operations.
-
-    Raises
-    ------
-    FormatError
-        The file is one of these; damage is left to PyTorch.
-    """
+    """Reject an archive that unpacks to more than the file, and pickles of too many operations."""
     is_archive = file.read(len(_ARCHIVE)) == _ARCHIVE
     file.seek(0)
     try:

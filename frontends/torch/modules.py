@@ -70,13 +70,7 @@ def from_module(module: Any, *, name: str | None = None, weight_dtype: str | Non
 
 
 def module_layer(module: Any, label: str) -> Layer:
-    """Return the layer of a recurrent module of one layer, in the convention of its calls: a cell has no sequences.
-
-    Raises
-    ------
-    PyrnnxError
-        The module has other parameters than recurrent modules.
-    """
+    """Return the layer of a recurrent module of one layer, in the convention of its calls: a cell has no sequences."""
     sequence = TORCH_BATCH_FIRST if getattr(module, "batch_first", False) else TORCH
     convention = sequence if isinstance(module, torch_package().nn.RNNBase) else TORCH_CELL
     (layer,) = _layers(label, module, convention, None, label)

@@ -55,13 +55,7 @@ def array_of(tensor: torch.Tensor) -> AnyArray:
 
 
 class PackedModule:
-    """The weights of a module, packed, with what they were packed from.
-
-    Raises
-    ------
-    PyrnnxError
-        The kernels cannot compute the module, or its parameters do not fit it; the message says why.
-    """
+    """The weights of a module, packed, with what they were packed from."""
 
     def __init__(self, module: Any) -> None:
         cell, nonlinearity = _cell(module)

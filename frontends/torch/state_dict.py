@@ -129,13 +129,7 @@ def build_layers(
     weight_dtype: str | None,
     layer_label: str | None = None,
 ) -> list[Layer]:
-    """Build layers from all arrays of one module, by names without prefix; `layer_label` is the `label` of `Layer`.
-
-    Raises
-    ------
-    PyrnnxError
-        As in `from_state_dict`.
-    """
+    """Build layers from all arrays of one module, by names without prefix; `layer_label` is the `label` of `Layer`."""
     layout = _check_keys(label, list(arrays))
     options: dict[str, Any] = {"convention": convention, "label": layer_label, "weight_dtype": weight_dtype}
     try:
@@ -159,13 +153,7 @@ def operators(
     nonlinearity: Any,
     convention: Convention,
 ) -> Iterator[tuple[RecurrentOp, dict[str, AnyArray]]]:
-    """Yield the operator of each layer with copies of its W, R and, if the module has biases, B.
-
-    Raises
-    ------
-    ArgumentError
-        Shapes or dtypes do not fit each other, or the nonlinearity does not fit the cell.
-    """
+    """Yield the operator of each layer with copies of its W, R and, if the module has biases, B."""
     _check_arrays(label, arrays, layout, _GATES[cell], hidden_size)
     D = layout.num_directions
     op = RecurrentOp(

@@ -23,13 +23,7 @@ def bfloat16() -> Any:
 
 
 def as_numpy(label: str, name: str, value: Any) -> AnyArray:
-    """Convert an array, a tensor on any device, or lists of numbers to an array.
-
-    Raises
-    ------
-    ArgumentError
-        It is not an array of numbers, for example a tensor that is quantized, sparse or without data.
-    """
+    """Convert an array, a tensor on any device, or lists of numbers to an array."""
     if not is_tensor(value):
         array: AnyArray = check.as_array(label, name, value)
         if array.dtype.kind == "O":

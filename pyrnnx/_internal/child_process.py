@@ -29,13 +29,7 @@ _PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
 
 
 class DiedError(Exception):
-    """Raised if a process ended, or answered with something that is no message; the error says how.
-
-    Attributes
-    ----------
-    status : int
-        Exit status, or minus the signal.
-    """
+    """Raised if a process ended with `status` (minus a signal), or answered with no message; the error says how."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -57,13 +51,7 @@ class Child:
 
     @classmethod
     def start(cls, program: str, environment: Mapping[str, str] | None = None) -> Child:
-        """Start a fresh interpreter that runs a program, which calls `serve`.
-
-        Raises
-        ------
-        OSError
-            No process can be started.
-        """
+        """Start a fresh interpreter that runs a program, which calls `serve`; raise OSError if that is not possible."""
         if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself again
             raise OSError("sys.executable is not a Python")
         flags = ["-I", "-W", "ignore", *(["-B"] if sys.dont_write_bytecode else [])]
@@ -78,15 +66,7 @@ class Child:
         return cls(_Fork(run))
 
     def ask(self, *parts: bytes, timeout: float) -> bytes:
-        """Send a message, and return its answer.
-
-        Raises
-        ------
-        DiedError
-            No answer will come.
-        TimeoutError
-            None came within so many seconds.
-        """
+        """Send a message, and return its answer; raise DiedError, or TimeoutError after so many seconds."""
         late = threading.Event()
 
         def end() -> None:

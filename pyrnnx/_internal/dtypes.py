@@ -47,13 +47,7 @@ def float_type(dtype: np.dtype[np.generic]) -> FloatType | None:
 
 
 def named_dtype(name: str) -> np.dtype[np.generic]:
-    """Return the dtype of a name of NumPy or ml_dtypes ("bfloat16", "float8_e5m2").
-
-    Raises
-    ------
-    ImportError
-        The name belongs to ml_dtypes, which is not installed.
-    """
+    """Return the dtype of a name of NumPy or ml_dtypes ("bfloat16"); raise ImportError if that is not installed."""
     if name.startswith(("bfloat", "float8_", "float4_")):
         import ml_dtypes
 

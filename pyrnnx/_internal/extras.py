@@ -7,13 +7,7 @@ from pyrnnx.errors import PyrnnxError
 
 
 def import_package(package: str, what: str, extra: str) -> Any:
-    """Return a package or one of its modules, which `what` needs; the arguments are those of `needs`.
-
-    Raises
-    ------
-    PyrnnxError
-        It is not installed, or a library that it loads is missing.
-    """
+    """Return a package or one of its modules, which `what` needs; the arguments are those of `needs`."""
     try:
         return import_module(package)
     except (ImportError, OSError) as error:
@@ -21,17 +15,9 @@ def import_package(package: str, what: str, extra: str) -> Any:
 
 
 def needs(what: str, package: str, extra: str) -> str:
-    """Return a message that a task needs a package, with the command that installs it.
+    """Return a message that `what`, such as "reading .keras files", needs a package, with the command that installs it.
 
     The command is right without a pyrnnx on a package index: pip keeps the installed one, and adds the packages of
     its extra.
-
-    Parameters
-    ----------
-    what : str
-        Subject of the sentence: "reading .keras files".
-    package : str
-    extra : str
-        Name in `[project.optional-dependencies]` of pyproject.toml.
     """
     return f'{what} needs the package {package}; `python -m pip install "pyrnnx[{extra}]"` adds it to this pyrnnx'

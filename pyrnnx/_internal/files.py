@@ -27,19 +27,7 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def open_checked(path: str | os.PathLike[str], flags: int = 0) -> BinaryIO:
-    """Open a regular file for reading. Pipes and devices are rejected because reading them may never end.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-    flags : int
-        More flags for `os.open`.
-
-    Raises
-    ------
-    OSError, ValueError
-        The file cannot be opened; a folder, pipe or device.
-    """
+    """Open a regular file with more flags; raise ValueError for pipes and devices, whose reads may never end."""
     # Without O_NONBLOCK, opening a pipe waits for a writer, perhaps for ever. Regular files ignore the flag.
     flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     # The file owns its descriptor from the start, so an interrupt cannot close the descriptor twice.
@@ -57,23 +45,7 @@ def open_checked(path: str | os.PathLike[str], flags: int = 0) -> BinaryIO:
 
 
 def open_regular(what: str, path: str | os.PathLike[str], *, most: int | None = None, expected: str) -> BinaryIO:
-    """Open a regular file for reading, as `open_checked` does, but raise an `ArgumentError`.
-
-    Parameters
-    ----------
-    what : str
-        Name of the reader in error messages.
-    path : str or os.PathLike
-    most : int, optional
-        Size limit in bytes. Default: no limit.
-    expected : str
-        End of the error message, such as "an ONNX file".
-
-    Raises
-    ------
-    ArgumentError
-        The file does not exist, cannot be opened, is not regular, or is larger than `most`.
-    """
+    """Open a regular file of at most `most` bytes; `what` begins and `expected` ends the ArgumentError."""
     try:
         file = open_checked(path)
     except (OSError, ValueError) as error:  # ValueError: also a null character in the path
@@ -103,11 +75,6 @@ def read_regular(
     """Return the contents of a regular file; the parameters are those of `open_regular`.
 
     `recognise` gets the first `HEAD` bytes before the size is checked, and may raise.
-
-    Raises
-    ------
-    ArgumentError
-        As `open_regular` raises; a file that cannot be read, or that grows while it is read.
     """
     with open_regular(what, path, expected=expected) as file:
         size = os.fstat(file.fileno()).st_size

@@ -44,23 +44,7 @@ def as_number(value: Any) -> float | None:
 def integer(
     label: str, name: str, value: Any, low: int | None = None, high: int | None = None, *, expected: str = ""
 ) -> int:
-    """Return a value as an int from `low` to `high`.
-
-    Parameters
-    ----------
-    label, name : str
-        Operator or layer, and argument, for the error message.
-    value : int, numpy.integer, or an integer array without axes
-    low, high : int, optional
-        Bounds, both inclusive. Default: none.
-    expected : str, optional
-        End of the error message. Default: the bounds in words.
-
-    Raises
-    ------
-    ArgumentError
-        Any other value.
-    """
+    """Return a value as an int from `low` to `high`, both inclusive; `expected` replaces their words in the error."""
     result = as_integer(value)
     if result is None or (low is not None and result < low) or (high is not None and result > high):
         raise ArgumentError(f"{label}: {name} is {shown(value)}; expected {expected or _describe(low, high)}")
@@ -68,13 +52,7 @@ def integer(
 
 
 def byte_count(label: str, name: str, value: Any, low: int) -> int:
-    """Return a number of bytes from an integer or from a text such as "256MiB" or "2 GB".
-
-    Raises
-    ------
-    ArgumentError
-        Any other value; a number below `low`.
-    """
+    """Return a number of bytes from an integer or from a text such as "256MiB" or "2 GB"."""
     count = value
     if isinstance(value, str):
         match = _BYTES.fullmatch(value.strip())
@@ -90,21 +68,7 @@ def _describe(low: int | None, high: int | None) -> str:
 
 
 def number(label: str, name: str, value: Any, *, expected: str = "a number") -> float:
-    """Return a value as a float, infinity and NaN included.
-
-    Parameters
-    ----------
-    label, name : str
-        Operator or layer, and argument, for the error message.
-    value : float, int, numpy.number, or an array of them without axes
-    expected : str, optional
-        End of the error message.
-
-    Raises
-    ------
-    ArgumentError
-        Any other value.
-    """
+    """Return a value as a float, infinity and NaN included; `expected` ends the error."""
     result = as_number(value)
     if result is None:
         raise ArgumentError(f"{label}: {name} is {shown(value)}; expected {expected}")

@@ -23,10 +23,7 @@ _MODELS = (".onnx", ".xml", ".bin")
 def renamed(targets: dict[Path, Path]) -> Iterator[None]:
     """Rename temporary paths to their targets after the block, in order; remove them if it raises.
 
-    Parameters
-    ----------
-    targets : dict
-        Target by temporary path, on one file system. The block may add to it. An existing target is replaced.
+    An existing target is replaced. The block may add targets, on the same file system.
     """
     try:
         yield
@@ -61,13 +58,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def check_writable(label: str, path: str | os.PathLike[str]) -> None:
-    """Raise if `write_files` could not write a path: an early check before long work, and only best effort.
-
-    Raises
-    ------
-    ArgumentError
-        A folder, a pipe or a device; a folder that is missing or not writable.
-    """
+    """Raise if `write_files` could not write a path: an early check before long work, and only best effort."""
     try:
         target = Path(os.path.realpath(path))
         if target.is_symlink():
@@ -92,19 +83,8 @@ def check_report(label: str, path: str | os.PathLike[str]) -> None:
 def write_files(label: str, contents: Mapping[Path, Contents]) -> None:
     """Write several files atomically: all under temporary names first, then rename each, in order.
 
-    A symbolic link stays: its target is replaced. A replaced file keeps its permissions.
-
-    Parameters
-    ----------
-    label : str
-        Name of the writer in error messages.
-    contents : mapping
-        By path: pieces of bytes, or a function that writes to an open file.
-
-    Raises
-    ------
-    ArgumentError
-        A file that cannot be written; what `check_writable` rejects.
+    Contents are pieces of bytes, or a function that writes to an open file. A symbolic link stays: its target is
+    replaced. A replaced file keeps its permissions.
     """
     for path in contents:
         check_writable(label, path)

@@ -105,13 +105,7 @@ def original_error(error: BaseException) -> BaseException | None:
 
 
 def portable_attributes(layer: Layer) -> dict[str, str | int]:
-    """Return the attributes from which any process can build the layer of a node Recurrent.
-
-    Raises
-    ------
-    ArgumentError
-        The layer is not in one of ONNX's layouts, or has a weight_dtype.
-    """
+    """Return the attributes from which any process can build the layer of a node Recurrent."""
     if layer.convention not in ONNX_LAYOUTS or layer.weight_dtype is not None:
         raise ArgumentError(
             f"{layer.label}: it is in convention {layer.convention.name} with weight_dtype {layer.weight_dtype}; "
@@ -177,13 +171,7 @@ class _NodeLayer(Layer):
 
 
 def _layer_of(definition: recurrent.Definition) -> Layer:
-    """Build the layer of a portable node.
-
-    Raises
-    ------
-    FormatError
-        The attribute `operator` was not written by `portable_attributes`, or an input is not constant.
-    """
+    """Build the layer of a portable node."""
     try:
         described = json.loads(definition.text)
         functions = tuple(tuple(Activation(*row) for row in rows) for rows in described.pop("activations"))

@@ -15,13 +15,7 @@ MAX_WORK = 10**5  # limit (a few ms) of the search for a shared element; beyond 
 
 
 def written(label: str, names: Sequence[str], results: Sequence[AnyArray], outs: Sequence[Any]) -> tuple[AnyArray, ...]:
-    """Copy each result to its array in `outs` (None: return it unchanged), after all arrays are checked.
-
-    Raises
-    ------
-    ArgumentError
-        An array cannot receive its result, or shares memory with another array.
-    """
+    """Copy each result to its array in `outs` (None: return it unchanged), after all arrays are checked."""
     for k, (name, result, out) in enumerate(zip(names, results, outs, strict=True)):
         if out is None:
             continue

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx._internal import html
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx._internal.scalars import integer
 from pyrnnx._kernels.streams import StreamStates
@@ -153,14 +152,6 @@ class Stream(StreamStates):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.layer, self.batch_size, self.state)
 
-    def _repr_html_(self) -> str:
-        states = {
-            name: f"{array.dtype} {list(array.shape)}, {_range(array)}"
-            for name, array in zip(("h", "c"), self.state, strict=False)
-        }
-        title = f"{type(self).__name__} of {self.layer.label}"
-        return html.whole(html.facts(title, {"batch_size": str(self.batch_size), **states}))
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.layer!r}, batch_size={self.batch_size}>"
 
@@ -180,10 +171,6 @@ class Stream(StreamStates):
     def _push_checked(self, X: Any, sequence_lens: Any, out: Any) -> AnyArray:
         Y, (self._h, self._c) = self._stepper.step(X, sequence_lens, self._h, self._c, out)
         return Y
-
-
-def _range(array: AnyArray) -> str:
-    return f"from {array.min():.4g} to {array.max():.4g}" if array.size else "empty"
 
 
 def _restored(layer: Layer, batch_size: int, state: tuple[AnyArray, ...]) -> Stream:

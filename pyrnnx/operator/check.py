@@ -113,15 +113,7 @@ def shape(label: str, name: str, actual: tuple[int | None, ...], axes: Sequence[
 def weights(
     label: str, op: RecurrentOp, convention: Convention, values: Mapping[str, Any]
 ) -> tuple[dict[str, AnyArray | Quantized], int]:
-    """Return the weights of an operator (W, R and, if not None, B and P) as arrays, and input_size.
-
-    Raises
-    ------
-    ArgumentError
-        A dtype is not floating-point or differs from W's, a shape does not fit, or a size exceeds a C int.
-    UnsupportedError
-        The operator or the convention has no such weight.
-    """
+    """Return the weights of an operator (W, R and, if not None, B and P) as arrays, and input_size."""
     axes = weight_axes(op, convention)
     sizes = {"H": op.hidden_size, "D": op.num_directions}
     arrays: dict[str, AnyArray | Quantized] = {}
@@ -160,11 +152,6 @@ def arguments(
     """Return the arguments of a call by canonical name, from positional `arrays` and `named` ones.
 
     A name is the canonical one, OpenVINO's, or the convention's own. None stands for a missing argument.
-
-    Raises
-    ------
-    ArgumentError
-        There are too many arrays, or an argument is unknown or duplicated.
     """
     names = [convention.name_of(argument) for argument in expected]
     if len(arrays) > len(expected):
@@ -199,13 +186,6 @@ def inputs(
     """Return X and the initial states of a call as arrays, and the size of every axis by its letter.
 
     X is checked first. One error names all missing arguments, including sequence_lens if it is a key of `values`.
-
-    Raises
-    ------
-    ArgumentError
-        An array has not the weights' dtype, its shape does not fit, or a required argument is missing.
-    UnsupportedError
-        initial_c was passed, and the operator has no cell state.
     """
     sizes = {"I": input_size, "H": op.hidden_size, "D": op.num_directions}
     arrays = {"X": same_shape(label, convention, "X", values.get("X"), (dtype,), sizes)}
@@ -253,15 +233,7 @@ def _no_cell_state(label: str, op: RecurrentOp, convention: Convention) -> Unsup
 
 
 def lengths(label: str, convention: Convention, value: Any, sizes: Mapping[str, int]) -> AnyArray | None:
-    """Return a copy of sequence_lens as int64 [N], or None if every row has seq_length steps.
-
-    Raises
-    ------
-    ArgumentError
-        The argument is missing, its shape or dtype is not allowed, or a length is below 0 or above seq_length.
-    UnsupportedError
-        The convention has no sequences (a cell).
-    """
+    """Return a copy of sequence_lens as int64 [N], or None if every row has seq_length steps."""
     if value is None:
         if "sequence_lens" in convention.required:
             raise _missing(label, convention.name_of("sequence_lens"))
@@ -301,13 +273,7 @@ def _are_python_integers(value: Any, array: AnyArray) -> bool:
 
 
 def as_declared_integers(label: str, name: str, value: Any, array: AnyArray, dtype: str) -> AnyArray:
-    """Convert Python integers to the declared integer dtype; return an array with a dtype of its own unchanged.
-
-    Raises
-    ------
-    ArgumentError
-        A number is out of range.
-    """
+    """Convert Python integers to the declared integer dtype; return an array with a dtype of its own unchanged."""
     if array.dtype.name == dtype or not _are_python_integers(value, array):
         return array
     limits = np.iinfo(dtype)
@@ -320,13 +286,7 @@ def as_declared_integers(label: str, name: str, value: Any, array: AnyArray, dty
 def constant(
     label: str, op: RecurrentOp, convention: Convention, dtype: np.dtype[Any], argument: str, value: Any
 ) -> AnyArray:
-    """Return a call argument that a layer supplies itself, checked as far as possible without batch_size.
-
-    Raises
-    ------
-    PyrnnxError
-        See `inputs` and `lengths`.
-    """
+    """Return a call argument that a layer supplies itself, checked as far as possible without batch_size."""
     label = f"{label}: constants"
     if argument == "sequence_lens":
         array = _length_array(label, convention, value, {})

@@ -345,12 +345,6 @@ def convert_weights(
     """Convert the weights that are present to another convention.
 
     With input_forget and another `coupled_gate`, the unused weights become zero.
-
-    Raises
-    ------
-    UnsupportedError
-        The target has no peepholes, or cannot couple the gates (see `check_coupling`). The error names the layer with
-        `label` (default: its cell).
     """
     if "P" in weights and "P" not in weight_axes(op, target):
         raise UnsupportedError(

@@ -78,13 +78,7 @@ _BY_LOWER_NAME = {row.name.lower(): row for row in ACTIVATIONS.values()}
 
 
 def activation_function(name: str) -> ActivationFunction:
-    """Return the row of the table with this name, ignoring case.
-
-    Raises
-    ------
-    ArgumentError
-        The name is unknown.
-    """
+    """Return the row of the table with this name, ignoring case."""
     try:
         return _BY_LOWER_NAME[name.lower()]
     except (KeyError, AttributeError):
@@ -174,13 +168,7 @@ def _entries(value: Any) -> tuple[Any, ...]:
 
 
 def _functions(label: str, entry: Any) -> Activation | tuple[Activation, ...] | None:
-    """Return a function, or the functions of a direction; None for anything else.
-
-    Raises
-    ------
-    ArgumentError
-        An unknown name, or one of a function that needs parameters.
-    """
+    """Return a function, or the functions of a direction; None for anything else."""
     if isinstance(entry, Activation):
         return entry
     if isinstance(entry, str):

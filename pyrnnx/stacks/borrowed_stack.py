@@ -16,20 +16,10 @@ from pyrnnx.stacks.chain import Chain, States
 
 
 class BorrowedStack(Chain):
-    """Layers in sequence with packed weights, and the arrays that they were packed from.
+    """Layers of one hidden_size and direction in the convention TORCH, packed from arrays of somebody else.
 
-    It contains no other copy of the weights, and does not check its arguments.
-
-    Parameters
-    ----------
-    label : str
-        Name in error messages.
-    sources : tuple of ndarray
-        The owner's arrays, C-contiguous. They stay views of the owner's memory.
-    layers : iterable of (RecurrentOp, mapping)
-        Operators, all of one hidden_size and direction, with W, R and optionally B in `convention`.
-    convention : Convention
-        TORCH, or TORCH_CELL for `step`: the arrangement of weights and calls.
+    It contains no other copy of the weights, and does not check its arguments. `sources` are the owner's arrays,
+    C-contiguous; W, R and optionally B of `layers` are in `convention`: TORCH, or TORCH_CELL for `step`.
     """
 
     def __init__(

@@ -58,11 +58,6 @@ class StateForm:
             Number of rows.
         dtypes : sequence of numpy.dtype
             Allowed dtypes, the stack's own first.
-
-        Raises
-        ------
-        PyrnnxError
-            An array does not fit, or its layer has no such state.
         """
         if value is None:
             return [None] * len(self.counts)

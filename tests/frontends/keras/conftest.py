@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pyrnnx.frontends.keras import file, h5
+from pyrnnx.frontends.keras import file, process
 
 
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Call HDF5 here: a process for each file takes long, and test_process.py is about those."""
-    monkeypatch.setattr(file, "read_weights", h5.read_weights)
+    monkeypatch.setattr(file, "read_weights", process.read_variables)
