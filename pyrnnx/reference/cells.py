@@ -138,16 +138,14 @@ def run_directions(
     states: Mapping[str, Array],
     *,
     steps: bool,
-    step: Step | None = None,
 ) -> tuple[Array, dict[str, Array], dict[str, Array]]:
     """Return Y, the last states and, with `steps`, the values of every step.
 
-    X is [T, N, I], Y [T, D, N, H], lens [N]. `states` are the initial "H" and, for an LSTM, "C", [D, N, H]. `step`
-    replaces the equations of the cell.
+    X is [T, N, I], Y [T, D, N, H], lens [N]. `states` are the initial "H" and, for an LSTM, "C", [D, N, H].
     """
     T, N = X.shape[:2]
     D, _, H = states["H"].shape
-    step = step or STEPS[cell]
+    step = STEPS[cell]
     Y = np.zeros((T, D, N, H))  # zero beyond a row's length
     last = {name: np.zeros((D, N, H)) for name in states}  # zero for a row of length 0
     values = {name: np.full((T, D, N, H), np.nan) for name in (STEP_VALUES[cell] if steps else ())}

@@ -80,7 +80,6 @@ _ONNX = {
     "direction": "forward",
     "layout": 0,
     "output_sequence": 0,
-    "step": None,
 }
 _OPENVINO = {**_ANY, "activations": (), "activations_alpha": (), "activations_beta": ()}
 _SEQUENCE = {**_OPENVINO, "direction": "forward"}
@@ -175,9 +174,6 @@ def run(operator: str, *arrays: Any, **optional: Any) -> tuple[Any, ...]:
         changes a result, the result depends on rounding.
     steps : bool
         Whether to return the values of every step.
-    step : callable, optional
-        Other equations of a step, called as those in `cells.STEPS`; not an attribute, and of ONNX only. It shows what a
-        mistake in them would compute.
 
     Returns
     -------
@@ -247,7 +243,7 @@ def run(operator: str, *arrays: Any, **optional: Any) -> tuple[Any, ...]:
         )
         for d in range(D)
     ]
-    Y, last, values = run_directions(cell, directions, X, lens, initial, steps=a.steps, step=a.step)
+    Y, last, values = run_directions(cell, directions, X, lens, initial, steps=a.steps)
     results = [] if is_cell else [_arranged(Y, "TDNH", form.Y)]
     results += [_arranged(state, "DNH", form.state) for state in last.values()]
     return (*results, values) if a.steps else tuple(results)

@@ -89,7 +89,7 @@ def test_a_weight_in_a_layer(model: Model) -> None:
     a, b = model(inputs)["out"], other(inputs)["out"]
     apart = np.abs(a - b) > 1e-4 + 1e-4 * np.abs(b)
     index = tuple(np.argwhere(apart)[0].tolist())
-    assert f"the first is at a {a[index]:.9g} {list(index)} b {b[index]:.9g} {list(index)}" in told
+    assert f"first apart: {list(index)} of a: {a[index]:.9g} in a, {b[index]:.9g} in b" in told
     assert f"output 'out': {apart.sum()} of {a.size} numbers" in told
 
 
@@ -126,9 +126,7 @@ def test_models_of_two_conventions(tmp_path: Path) -> None:
     assert "output 'Y': " in told
     a, b = one_gru(altered("R", 2 * H + 2))(inputs)["Y"], one_gru()(inputs)["Y"]
     t, d, n, u = np.argwhere(np.abs(a - b) > 1e-5)[0].tolist()
-    assert f"the first is at time step {t}, direction {d}, row {n}, unit {u} a {a[t, d, n, u]:.9g}" in told
-    assert f"[{t}, {d}, {n}, {u}] b " in told
-    assert told.endswith(f" [{n}, {d}, {t}, {u}]")
+    assert f"first apart: [time step {t}, direction {d}, row {n}, unit {u}] of a: {a[t, d, n, u]:.9g} in a" in told
     with pytest.raises(ArgumentError, match=r"two conventions .*; compare the layers, or one model with a function"):
         assert_same(one_gru(batch_first=True), ir)
 
@@ -153,12 +151,13 @@ def test_a_model_and_a_function(model: Model) -> None:
 
     told = message(model, wrong)
     assert "ONNX model (a) and the function wrong (b) are not the same output 'Y_h': 1 of 18 numbers" in told
-    assert told.endswith("b nan [0, 1, 3]")
+    assert told.endswith("nan in b")
+    assert "first apart: [0, 1, 3] of a: " in told
     assert "output 'size' is missing in b" in message(model, lambda *arrays: tuple(model(*arrays).values())[:2])
     assert "output 'size' has shape (3,) in a, and () in b" in message(
         model, lambda *arrays: [*tuple(model(*arrays).values())[:2], np.array(3)]
     )
-    assert "output 'size': 1 of 3 numbers are apart by more than atol 0; the first is at a 6 [2] b 7 [2]" in message(
+    assert "apart by more than atol 0 first apart: [2] of a: 6 in a, 7 in b" in message(
         model, lambda *arrays: [*tuple(model(*arrays).values())[:2], np.array([5, 3, 7])], inputs=_sized()
     )
 
@@ -205,7 +204,7 @@ def test_a_small_difference_in_a_later_call_is_found(tmp_path: Path) -> None:
         return x + 1e-6 * (len(calls) > 1)
 
     told = message(model, later, rtol=1e-12)
-    assert "apart by more than atol 1e-10, rtol 1e-10; the first is at a" in told
+    assert "apart by more than atol 1e-10, rtol 1e-10 first apart: [" in told
     assert len(calls) > 1
 
 
@@ -213,16 +212,7 @@ def _sized() -> dict[str, Array]:
     return {"frames": np.ones((5, 3, I), "f4"), "h0": np.ones((1, 3, H), "f4")}
 
 
-def doubled(x: Array) -> Array:
-    x *= 2
-    return x
-
-
 def test_functions_may_write_to_what_they_are_given(model: Model) -> None:
-    x = np.arange(6.0)
-    assert_same(doubled, doubled, inputs={"x": x})
-    assert x[1] == 1
-
     def through(frames: Array, h0: Array) -> Any:
         results = model(frames, h0)
         frames[:], h0[:] = np.nan, np.nan
@@ -245,7 +235,7 @@ REJECTED: list[tuple[dict[str, Any], str]] = [
     ({"rtol": float("nan")}, "assert_same: rtol is nan; expected a finite number, 0 or above"),
     ({"seed": 1.5}, "assert_same: seed is 1.5"),
     ({"b": random_layer(RecurrentOp("GRU", H + 1), I)}, "hidden_size is 6 in GRU 'gru' and 7 in GRU"),
-    ({"a": lstm, "b": lstm}, "a and b are two functions; expected inputs, a mapping"),
+    ({"a": lstm, "b": lstm}, "a and b are two functions; expected a layer or a model, and a function"),
     ({"b": lambda frames: frames}, "takes no h0; expected a parameter for each input"),
     ({"b": random_layer(RecurrentOp("RNN", H), I)}, "cell is GRU"),
 ]

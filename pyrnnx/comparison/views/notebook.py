@@ -10,12 +10,12 @@ from pyrnnx.comparison.distances import Deviation
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.models import ModelComparison
 from pyrnnx.comparison.views.text import (
+    apart_lines,
     first_pair,
     in_words,
     layer_notes,
     model_notes,
     part,
-    places,
     title,
     value_notes,
 )
@@ -28,10 +28,11 @@ def layer_html(comparison: Comparison, *, gates: bool = True, tolerance: Toleran
     marked = [False] * len(comparison.conventions) + [True] * len(comparison.operators)
     notes = layer_notes(comparison, tolerance)
     notes += in_lines(comparison.weights) if comparison.weights else []
+    apart = apart_lines(comparison, gates=gates, tolerance=tolerance) if part(comparison, tolerance) else []
     return whole(
         table(("", comparison.a, comparison.b), rows, marked=marked) if rows else lines([title(comparison)]),
         _deviations("output", comparison.deviations, tolerance),
-        lines([*notes, *places(comparison, gates=gates, tolerance=tolerance)]),
+        lines([*notes, *apart]),
     )
 
 

@@ -78,7 +78,8 @@ def layer_lines(
     notes += [
         f"largest difference of {name}: {in_words(deviation)}" for name, deviation in comparison.deviations.items()
     ]
-    notes += places(comparison, gates=gates, tolerance=tolerance)
+    if part(comparison, tolerance):
+        notes += apart_lines(comparison, gates=gates, tolerance=tolerance)
     return lines + _all_wrapped(notes, width)
 
 
@@ -126,10 +127,8 @@ def first_pair(comparison: ModelComparison, tolerance: Tolerance = DEFAULT) -> C
     return next((pair for pair in comparison.layers.values() if part(pair, tolerance)), None)
 
 
-def places(comparison: Comparison, *, gates: bool, tolerance: Tolerance = DEFAULT) -> list[str]:
-    """Return where two layers differ first; empty if they agree within this tolerance."""
-    if not part(comparison, tolerance):
-        return []
+def apart_lines(comparison: Comparison, *, gates: bool, tolerance: Tolerance = DEFAULT) -> list[str]:
+    """Return where two layers differ first, by step and, with `gates`, inside of a step."""
     by = "" if tolerance == DEFAULT else f" ({DEFAULT})"
     profiles = {name: profile for name, profile in comparison.profiles.items() if profile.first is not None}
     lines = [f"first apart{by}: {profile.first}" for profile in profiles.values()]
@@ -138,7 +137,7 @@ def places(comparison: Comparison, *, gates: bool, tolerance: Tolerance = DEFAUL
         for name, profile in profiles.items()
         if profile.over_time and len(profile.by_step) > 1
     ]
-    return lines + (gate_lines(comparison) if gates else ["by gate: shown for the first pair of layers that differs"])
+    return lines + (gate_lines(comparison) if gates else [])
 
 
 def gate_lines(comparison: Comparison) -> list[str]:

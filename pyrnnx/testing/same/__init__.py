@@ -14,9 +14,9 @@ from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET
 from pyrnnx.models.model import Model
 from pyrnnx.testing.same.errors import named_after
-from pyrnnx.testing.same.layers import compare_sides
-from pyrnnx.testing.same.models import difference_of, not_decided
-from pyrnnx.testing.same.report import layers_differ
+from pyrnnx.testing.same.layers import UnlikeError, compare_sides
+from pyrnnx.testing.same.models import models_differ, not_decided
+from pyrnnx.testing.same.report import WIDTH, layers_differ, wrapped
 from pyrnnx.testing.same.subjects import FunctionSubject, LayerSubject, Options, Subject, read_subject
 
 __all__ = ["assert_same"]
@@ -37,7 +37,7 @@ def assert_same(
     opset: int = DEFAULT_OPSET,
     seed: int = 0,
 ) -> None:
-    """Fail if two recurrent layers, models or functions give different numbers, and show where.
+    """Fail if two recurrent layers or models, or one of them and a function, give different numbers, and show where.
 
     Parameters
     ----------
@@ -49,8 +49,7 @@ def assert_same(
         - nn.RNN, nn.GRU or nn.LSTM of PyTorch with one layer, or nn.RNNCell, nn.GRUCell, nn.LSTMCell: run by PyTorch
         - a model, a `pyrnnx.Stack`, or the path of a model or layer, as `pyrnnx.load` takes it; compared with a layer
           by its only recurrent layer
-        - any other torch.nn.Module, called with tensors
-        - any other function, called with NumPy arrays
+        - any other torch.nn.Module, called with tensors, or function, called with NumPy arrays; but not two of them
 
         A layer or node without weights takes those of `inputs`, else the other layer's, else random ones. A function is
         called like the other layer or model, see below.
@@ -58,7 +57,7 @@ def assert_same(
         Arrays by the names of a (of b, if a is a function): those that its own call has, or ONNX's or OpenVINO's; in
         a's own arrangement. A node also accepts the names of its inputs, and a layer without weights W, R, B and P.
         Missing arrays are random, as in `pyrnnx.compare`: states are not zero, and lengths differ, with 0, 1 and all
-        steps among them. Models run several times. For two functions, which have no names of their own, pass all.
+        steps among them. Models run several times.
     outputs : sequence of str, optional
         Names of the outputs to compare. Default: all outputs of a.
     atol, rtol : float, optional
@@ -74,12 +73,11 @@ def assert_same(
     Raises
     ------
     AssertionError
-        They differ. The message shows, in this order: how conventions and operators differ, and which gates of which
-        weights; for a function, which mistake its numbers show, if it is a usual one (gates in another order, states or
-        lengths left out, clip or peepholes in another place, ...; all that fit, if several do); the first output and,
-        in the order of computation, the first time step, direction, row and unit whose numbers are apart, with the
-        index in each array's own axes, both numbers and that of the float64 oracle; which of the two is away from the
-        oracle; and, of two layers, the first gate in which they part, by the oracle.
+        They differ. The message shows, as `pyrnnx.compare` does, how conventions, operators and weights differ, and
+        the first number of each output and, of two layers, the first gate that are apart. For a function, it names the
+        usual mistakes that give its numbers: a term of an equation left out, doubled or taken from another step,
+        another activation, gates in another order, states or lengths left out, ...; or says that none does. It also has
+        the oracle's gates in the first step that is apart, and which of the two is away from the oracle.
     PyrnnxError
         Arguments that cannot be compared: of another kind, of other sizes, with unknown names. Outputs that agree but
         do not show that the two are the same: an output is empty, missing in both, or constant under all random inputs;
@@ -139,12 +137,9 @@ def assert_same(
     By its numbers, b computes that layer as if the gates of W, R and B were in
         the order i, f, c, o.
     <BLANKLINE>
-    Y: 90 of 90 numbers are apart by more than atol 1e-10, rtol 1e-10; the first
-        is at
-      Y at time step 0, direction 0 (forward), row 0, unit 0
-      a      ...    Y[0, 0, 0, 0]
-      b      ...    Y[0, 0, 0, 0]
-      oracle ...
+    Y: 90 of 90 numbers are apart by more than atol 1e-10, rtol 1e-10
+    first apart: Y at step 0, forward, row 0, unit 0: ...
+    that step by the oracle: ...
     b is away from the oracle, a is not.
 
     A function that takes other arguments, or returns only Y, is wrapped:
@@ -160,23 +155,30 @@ def assert_same(
         if inputs is not None and not isinstance(inputs, Mapping):
             raise ArgumentError(f"assert_same: inputs is {shown(inputs)}; expected a mapping of arrays by name")
         first, second = read_subject("a", a, opset), read_subject("b", b, opset)
-        message = _difference(first, second, Options(inputs, outputs, rule, seed))
-    if message:
-        raise AssertionError(message)
+        lines = _difference(first, second, Options(inputs, outputs, rule, seed))
+    if lines:
+        heading = f"{first.label} (a) and {second.label} (b) are not the same"
+        raise AssertionError("\n".join([*wrapped(heading), "", *(part for line in lines for part in _fitted(line))]))
 
 
-def _difference(a: Subject, b: Subject, options: Options) -> str:
-    """Return how the two differ; empty if they do not."""
-    if isinstance(a, LayerSubject) or isinstance(b, LayerSubject):
-        compared = compare_sides(_layer_of(a), _layer_of(b), options)
-        if compared.problem or compared.comparison.first_difference is not None:
-            return layers_differ(compared, options.rule)
-        if compared.comparison.not_decided:
-            raise not_decided([side.label for side in compared.sides], compared.comparison.not_decided)
-        return ""
-    rule = replace(options.rule, by_dtype=LONG_TOLERANCES)
-    return difference_of(a, b, options._replace(rule=rule))
+def _difference(a: Subject, b: Subject, options: Options) -> list[str]:
+    """Return how the two differ, in lines; none if they do not."""
+    if not (isinstance(a, LayerSubject) or isinstance(b, LayerSubject)):
+        return models_differ(a, b, options._replace(rule=replace(options.rule, by_dtype=LONG_TOLERANCES)))
+    try:
+        sides, comparison = compare_sides(_layer_of(a), _layer_of(b), options)
+    except UnlikeError as error:
+        return [str(error)]
+    if comparison.first_difference is not None:
+        return layers_differ(sides, comparison, options.rule)
+    if comparison.not_decided:
+        raise not_decided([side.label for side in sides], comparison.not_decided)
+    return []
 
 
 def _layer_of(subject: Subject) -> LayerSubject | FunctionSubject:
     return LayerSubject(only_layer(subject)) if isinstance(subject, Model) else subject
+
+
+def _fitted(line: str) -> list[str]:
+    return [line] if len(line) <= WIDTH else wrapped(line)

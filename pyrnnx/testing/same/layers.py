@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from pyrnnx.comparison.layers import Comparison, LayerCall, compare_calls
 from pyrnnx.comparison.weights import canonical_constants
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.layers.layer import Layer
-from pyrnnx.operator.conventions import AXIS_NAMES, CANONICAL, Convention, rearrange
+from pyrnnx.operator.conventions import AXIS_NAMES, CANONICAL, OUTPUTS, Convention, rearrange
 from pyrnnx.testing.same import torch_modules
 from pyrnnx.testing.same.functions import Call, chosen_outputs, named_results
 from pyrnnx.testing.same.subjects import WEIGHTS, FunctionSubject, LayerSubject, Options, own_weights
@@ -27,22 +27,20 @@ Either = LayerSubject | FunctionSubject
 class Side(NamedTuple):
     """One of two that are compared; a function has the convention of the other layer."""
 
-    letter: str  # "a" or "b"
     label: str
     convention: Convention
     is_function: bool
     run: Callable[[Arrays], Arrays]  # from canonical arrays to outputs by canonical name, in its own arrangement
 
 
-class Compared(NamedTuple):
-    """Two sides, their comparison, and which output cannot be compared and why, if there is one."""
-
-    sides: tuple[Side, Side]
-    comparison: Comparison
-    problem: str = ""
+Sides = tuple[Side, Side]
 
 
-def compare_sides(a: Either, b: Either, options: Options) -> Compared:
+class UnlikeError(Exception):
+    """Raised for an output that is missing, or of another shape or kind; the message says which."""
+
+
+def compare_sides(a: Either, b: Either, options: Options) -> tuple[Sides, Comparison]:
     """Run both, once or on several lengths, and compare; one of them is a layer.
 
     Functions may refuse rows of length 0, as PyTorch does; they are then called without such rows.
@@ -50,11 +48,13 @@ def compare_sides(a: Either, b: Either, options: Options) -> Compared:
     least = int(any(subject.module is not None for subject in (a, b) if isinstance(subject, LayerSubject)))
     try:
         return _compare(a, b, options, least)
+    except UnlikeError:
+        raise
     except Exception:
         return _compare(a, b, options, 1)
 
 
-def _compare(a: Either, b: Either, options: Options, least: int) -> Compared:
+def _compare(a: Either, b: Either, options: Options, least: int) -> tuple[Sides, Comparison]:
     """Compare both on random lengths that are at least `least`."""
     owner = a if isinstance(a, LayerSubject) else b
     assert isinstance(owner, LayerSubject)
@@ -76,29 +76,21 @@ def _compare(a: Either, b: Either, options: Options, least: int) -> Compared:
         call, known = function.read_call(owner.order, owner.names, held), owner.outputs
     spellings = {first.convention.name_of(name): name for name in known} | {name: name for name in known}
     wanted = {spellings[name] for name in chosen_outputs(options.outputs, spellings)}
-    names = [name for name in known if name in wanted]
-    sides = _side("a", a, layers[0], owner, call), _side("b", b, layers[1], owner, call)
+    sides = _side(a, layers[0], owner, call), _side(b, layers[1], owner, call)
     calls: list[LayerCall] = []
-    problem = ""
     for each in ragged_calls(layers, arrays, given, least):
         taken = each if call is None else _only_taken(call, each, given, first)
-        results = [side.run(taken) for side in sides]
-        problem = problem or _problem(sides, results, names, taken, first)
-        canonical = [
-            {} if problem else {name: rearrange(own[name], axes(name), CANONICAL.axes_of(name)) for name in names}
-            for own, axes in zip(results, (side.convention.axes_of for side in sides), strict=True)
-        ]
-        calls.append(LayerCall(layers, taken, (canonical[0], canonical[1])))
-    comparison = compare_calls(owner.layer, second.layer, calls, options.rule, is_random="X" not in given)
-    return Compared(sides, comparison, problem)
+        outputs = [_canonical(side, letter, taken, layers[0], wanted) for letter, side in zip("ab", sides, strict=True)]
+        calls.append(LayerCall(layers, taken, (outputs[0], outputs[1])))
+    return sides, compare_calls(owner.layer, second.layer, calls, options.rule, is_random="X" not in given)
 
 
-def _side(letter: str, subject: Either, layer: Layer, owner: LayerSubject, call: Call | None) -> Side:
+def _side(subject: Either, layer: Layer, owner: LayerSubject, call: Call | None) -> Side:
     if isinstance(subject, LayerSubject):
         run: Callable[[Arrays], Arrays] = partial(run_arranged, layer)
         if subject.module is not None:
             run = partial(_run_module, subject.module, layer)
-        return Side(letter, subject.label, layer.convention, is_function=False, run=run)
+        return Side(subject.label, layer.convention, is_function=False, run=run)
     assert call is not None
 
     def run_function(arrays: Arrays) -> Arrays:
@@ -109,7 +101,7 @@ def _side(letter: str, subject: Either, layer: Layer, owner: LayerSubject, call:
             outputs["Y"] = torch_modules.split_directions(outputs["Y"], layer.op.num_directions)
         return outputs
 
-    return Side(letter, subject.label, layer.convention, is_function=True, run=run_function)
+    return Side(subject.label, layer.convention, is_function=True, run=run_function)
 
 
 def _run_module(module: Any, layer: Layer, arrays: Arrays) -> Arrays:
@@ -136,22 +128,21 @@ def _only_taken(call: Call, arrays: Arrays, given: Arrays, layer: Layer) -> Arra
     return result
 
 
-def _problem(
-    sides: tuple[Side, Side], results: Sequence[Arrays], names: Sequence[str], arrays: Arrays, layer: Layer
-) -> str:
-    """Return which output cannot be compared, and why; empty if all can."""
+def _canonical(side: Side, letter: str, arrays: Arrays, layer: Layer, wanted: set[str]) -> Arrays:
+    """Return the wanted outputs of a call in canonical axes."""
     T, N, _ = arrays["X"].shape
     sizes = {"T": T, "N": N, "D": layer.op.num_directions, "H": layer.op.hidden_size}
-    for name in names:
-        for side, outputs in zip(sides, results, strict=True):
-            axes, own = side.convention.axes_of(name), side.convention.name_of(name)
-            if name not in outputs:
-                returned = ", ".join(map(side.convention.name_of, outputs)) or "nothing"
-                return f"{own} is missing in {side.letter}, which gave {returned}"
-            expected, array = tuple(sizes[axis] for axis in axes), outputs[name]
-            if array.shape != expected:
-                words = ", ".join(AXIS_NAMES[axis] for axis in axes)
-                return f"{own} has shape {array.shape} in {side.letter}; expected {expected}: {words}"
-            if array.dtype.kind not in "biufV":
-                return f"{own} has dtype {array.dtype} in {side.letter}; expected real numbers"
-    return ""
+    outputs, convention, canonical = side.run(arrays), side.convention, {}
+    for name in (name for name in OUTPUTS if name in wanted):
+        axes, own = convention.axes_of(name), convention.name_of(name)
+        if name not in outputs:
+            returned = ", ".join(map(convention.name_of, outputs)) or "nothing"
+            raise UnlikeError(f"{own} is missing in {letter}, which gave {returned}")
+        expected, array = tuple(sizes[axis] for axis in axes), outputs[name]
+        if array.shape != expected:
+            words = ", ".join(AXIS_NAMES[axis] for axis in axes)
+            raise UnlikeError(f"{own} has shape {array.shape} in {letter}; expected {expected}: {words}")
+        if array.dtype.kind not in "biufV":
+            raise UnlikeError(f"{own} has dtype {array.dtype} in {letter}; expected real numbers")
+        canonical[name] = rearrange(array, axes, CANONICAL.axes_of(name))
+    return canonical

@@ -8,46 +8,36 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.comparison.agreement import DEFAULT, Rule, Tolerance
+from pyrnnx.comparison.agreement import DEFAULT, Rule, Tolerance, first_apart
 from pyrnnx.comparison.calls import label
 from pyrnnx.comparison.distances import LONG_TOLERANCES, deviation
 from pyrnnx.comparison.models import ModelComparison, compare_models
 from pyrnnx.comparison.models.runs import by_own_names, kept_states
-from pyrnnx.comparison.models.tries import Outputs
 from pyrnnx.comparison.steps import first_index
 from pyrnnx.comparison.views.text import layer_lines, undecided, value_notes
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.models.layers import Layers
 from pyrnnx.models.model import Model
-from pyrnnx.testing.same.functions import chosen_outputs, flat, named_results
-from pyrnnx.testing.same.report import WIDTH, in_words_of, number, wrapped
+from pyrnnx.testing.same.functions import chosen_outputs, named_results
+from pyrnnx.testing.same.report import WIDTH, in_words_of
 from pyrnnx.testing.same.subjects import FunctionSubject, Options
 
 AXIS_WORDS = {"T": "time step", "D": "direction", "N": "row", "H": "unit"}
 
 
-def difference_of(a: Model | FunctionSubject, b: Model | FunctionSubject, options: Options) -> str:
-    """Return how the outputs of two models or functions differ; empty if they do not."""
-    labels = [label(subject) if isinstance(subject, Model) else subject.label for subject in (a, b)]
-    models = [subject for subject in (a, b) if isinstance(subject, Model)]
-    if models:
-        given = by_own_names(models[0], options.inputs or {}, "assert_same: inputs")
-        first, second = (
-            FunctionModel(subject, models[0], given) if isinstance(subject, FunctionSubject) else subject
-            for subject in (a, b)
-        )
-        inputs = None if options.inputs is None else given
-        lines, reasons = _models_differ(first, second, options._replace(inputs=inputs))
-    else:
-        assert isinstance(a, FunctionSubject)
-        assert isinstance(b, FunctionSubject)
-        lines, reasons = _functions_differ(a, b, options)
-    if lines:
-        return "\n".join([*wrapped(f"{labels[0]} (a) and {labels[1]} (b) are not the same"), "", *lines])
-    if reasons:
-        raise not_decided(labels, reasons)
-    return ""
+def models_differ(a: Model | FunctionSubject, b: Model | FunctionSubject, options: Options) -> list[str]:
+    """Return how the outputs of two models, or of a model and a function, differ, in lines; none if they do not."""
+    model = next((subject for subject in (a, b) if isinstance(subject, Model)), None)
+    if model is None:
+        raise ArgumentError("assert_same: a and b are two functions; expected a layer or a model, and a function")
+    given = by_own_names(model, options.inputs or {}, "assert_same: inputs")
+    first, second = (
+        FunctionModel(subject, model, given) if isinstance(subject, FunctionSubject) else subject for subject in (a, b)
+    )
+    lines, reasons = _compared(first, second, options._replace(inputs=None if options.inputs is None else given))
+    if reasons and not lines:
+        raise not_decided([label(first), label(second)], reasons)
+    return lines
 
 
 def not_decided(labels: Sequence[str], reasons: Iterable[str]) -> ArgumentError:
@@ -99,7 +89,7 @@ class FunctionModel(Model):
         return dict(results)
 
 
-def _models_differ(a: Model, b: Model, options: Options) -> tuple[list[str], list[str]]:
+def _compared(a: Model, b: Model, options: Options) -> tuple[list[str], list[str]]:
     """Return how two models differ, in lines, and why equal outputs would not show that they are the same."""
     names, rule = options.outputs, options.rule
     has_function = isinstance(a, FunctionModel) or isinstance(b, FunctionModel)
@@ -137,59 +127,35 @@ def _models_differ(a: Model, b: Model, options: Options) -> tuple[list[str], lis
     return lines, undecided(comparison, tolerance) if comparison.verdict(*tolerance) == "not decided" else []
 
 
-def _functions_differ(a: FunctionSubject, b: FunctionSubject, options: Options) -> tuple[list[str], list[str]]:
-    """Return as `_models_differ` does; outputs have the names of the first mapping, else those of their places."""
-    if not options.inputs:
-        raise ArgumentError("assert_same: a and b are two functions; expected inputs, a mapping of arrays by name")
-    given = {str(name): as_numpy("assert_same: inputs", str(name), value) for name, value in options.inputs.items()}
-    results = [
-        subject.run(subject.read_call(tuple(given), {name: (name,) for name in given}), given) for subject in (a, b)
-    ]
-    named = next((result for result in results if isinstance(result, Mapping)), None)
-    most = max(len(list(flat(result))) for result in results)
-    own = [f"output {place}" for place in range(most)] if named is None else [str(name) for name in named]
-    first, second = (
-        named_results(subject.label, result, {name: (name,) for name in own})
-        for subject, result in zip((a, b), results, strict=True)
-    )
-    values = {name: (first.get(name), second.get(name)) for name in chosen_outputs(options.outputs, own)}
-    lines = next(filter(None, (_differing(name, both, options.rule) for name, both in values.items())), [])
-    seen = Outputs()
-    seen.add(values)
-    return lines, seen.reasons(is_open=False, constant=False)
-
-
 def _differing(name: str, both: tuple[Any, Any], rule: Rule, axes: tuple[str, str] | None = None) -> list[str]:
-    """Return how an output differs, and its first number that is apart, with the names of its axes in a and in b."""
+    """Return how an output differs, and its first number that is apart, with the names of its axes in a."""
     a, b = both
     missing = [letter for letter, value in (("a", a), ("b", b)) if value is None]
     if missing:
-        return wrapped(f"output {shown(name)} is missing in {missing[0]}") if len(missing) == 1 else []
+        return [f"output {shown(name)} is missing in {missing[0]}"] if len(missing) == 1 else []
     if not all(isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufcV" for value in both):
         difference = deviation(a, b)
         if difference is not None and difference.within(*_tolerance(rule)):
             return []
-        return wrapped(f"output {shown(name)} is {shown(a)} in a, and {shown(b)} in b")
+        return [f"output {shown(name)} is {shown(a)} in a, and {shown(b)} in b"]
     if a.shape != b.shape:
-        return wrapped(f"output {shown(name)} has shape {a.shape} in a, and {b.shape} in b")
+        return [f"output {shown(name)} has shape {a.shape} in a, and {b.shape} in b"]
     beyond = rule.beyond(a, b)
     if not beyond.any():
         return []
-    lines = wrapped(
+    index = first_index(beyond)
+    names = [f"{AXIS_WORDS[axis]} " for axis in axes[0]] if axes is not None else [""] * len(index)
+    where = ", ".join(f"{word}{place}" for word, place in zip(names, index, strict=True))
+    numbers = [
+        f"{array[index] if array.dtype.kind in 'biuc' else format(float(array[index]), '.9g')} in {letter}"
+        for letter, array in zip("ab", both, strict=True)
+    ]
+    return [
         f"output {shown(name)}: {int(beyond.sum())} of {a.size} numbers are apart by more than "
-        f"{in_words_of(rule.between(a, b))}; the first is at"
-    )
-    index = list(first_index(beyond))
-    indices = [index, index]
-    if axes is not None:
-        places = dict(zip(axes[0], index, strict=True))
-        lines.append("  " + ", ".join(f"{AXIS_WORDS[axis]} {places[axis]}" for axis in axes[0]))
-        indices[1] = [places.get(axis, 0) for axis in axes[1]]
-    for letter, array, own in zip("ab", both, indices, strict=True):
-        value, dtype = array[tuple(index)], f" {array.dtype}" if a.dtype != b.dtype else ""
-        text = str(value).ljust(14) if array.dtype.kind in "biuc" else number(float(value))
-        lines.append(f"  {letter:7}{text}{dtype} {own}")
-    return lines
+        f"{in_words_of(rule.between(a, b))}",
+        *([f"dtypes: {a.dtype} in a, {b.dtype} in b"] if a.dtype != b.dtype else []),
+        f"first apart: [{where}] of a: {', '.join(numbers)}",
+    ]
 
 
 def _tolerance(rule: Rule) -> Tolerance:
@@ -206,9 +172,8 @@ def _layers(comparison: ModelComparison, tolerance: Tolerance) -> list[str]:
     for name, pair in comparison.layers.items():
         if pair.not_compared:
             lines.append(f"layers {name}: not compared: {pair.not_compared}")
-        elif not all(value.within(*tolerance) for value in pair.deviations.values()):
-            lines.append(f"The first recurrent layers that differ: {name}")
-            return [*(part for line in lines for part in wrapped(line)), *layer_lines(pair, width=WIDTH), ""]
+        elif first_apart(pair.deviations, tolerance) is not None:
+            return [*lines, f"The first recurrent layers that differ: {name}", *layer_lines(pair, width=WIDTH), ""]
     if comparison.layers:
         lines.append(f"No recurrent layers part: {len(comparison.layers)} pairs give the same numbers.")
-    return [*(part for line in lines for part in wrapped(line)), *([""] if lines else [])]
+    return lines
