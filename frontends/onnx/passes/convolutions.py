@@ -13,7 +13,7 @@ The number of windows is estimated from the shapes of the model's inputs. Result
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.layers import custom_operators
 
-from ..graph.constants import PLAIN, array_of, set_constants, shape_of
+from ..graph.constants import PLAIN, array_of, named, set_constants, shape_of
+from ..graph.inference import infer_shapes
 from ..graph.walk import Graph, first_output, node_label
 from ..messages import copied
 from ..onnx_package import import_onnx
@@ -38,9 +39,7 @@ if TYPE_CHECKING:
 _MOST_WINDOWS = 8
 _FEWEST_WEIGHTS = 4096
 _LARGEST = 2**24  # attribute of Unfold
-# Operators whose results have the length of the longest input.
-_KEEPING = """Abs Add Cast Clip Div Elu Erf Exp Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mul Neg PRelu
-    Pow Reciprocal Relu Selu Sigmoid Softplus Softsign Sqrt Sub Tanh"""
+_SIZED = ("Pad", "Reshape", "Slice", "Squeeze", "Unsqueeze")  # whose inputs from the second on set the shape
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,6 @@ class _Window:
     dilation: int
     pad_begin: int
     pad_end: int
-
-    def count(self, length: int) -> int:
-        """Return the number of windows in `length` elements."""
-        room = length + self.pad_begin + self.pad_end - (self.kernel - 1) * self.dilation - 1
-        return room // self.stride + 1
 
     @property
     def is_element(self) -> bool:
@@ -87,8 +81,7 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> dict[
     windows = {first_output(node): window for node in graph.node if (window := _window(node, tensors)) is not None}
     if not windows:
         return {}
-    tensors |= _computed(proto, arrays, tensors)
-    lengths = _lengths(graph, tensors, windows)
+    lengths = _lengths(proto, arrays)
     chosen = {name: window for name, window in windows.items() if 0 < lengths.get(name, 0) <= _MOST_WINDOWS}
     if not chosen:
         return {}
@@ -155,78 +148,21 @@ def _product(node: NodeProto, window: _Window, prefix: str) -> list[NodeProto]:
     return [*nodes, make("Transpose", nodes[-1].output, node.output, name=f"{prefix}/last", perm=[0, 2, 1])]
 
 
-# Estimated lengths
+def _lengths(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> dict[str, int]:
+    """Return the sizes of last axes by name, as far as onnx infers them from the shapes of the inputs.
 
-
-def _computed(proto: ModelProto, arrays: Mapping[str, AnyArray], tensors: Tensors) -> dict[str, Tensor]:
-    """Return other constants that lengths depend on: PyTorch writes pads as a few nodes that compute them."""
-    nodes = proto.graph.node
-    names = {name for node in nodes if node.op_type in _RULES for name in node.input[1:]}
-    names |= {first_output(node) for node in nodes if node.op_type == "Constant"}
+    PyTorch writes pads as a few nodes that compute them.
+    """
     graph = Graph(proto.graph)
     graph.arrays = arrays
-    root = set_constants(graph, "")
-    compute_constants(root, proto, {root: sorted(names - {*tensors})})
-    values = {name: root.constants.tensor(name) for name in names - {*tensors, ""}}
-    return {name: value for name, value in values.items() if value is not None and not _is_external(value)}
-
-
-def _is_external(tensor: Tensor) -> bool:
-    return not isinstance(tensor, np.ndarray) and bool(tensor.data_location)
-
-
-def _lengths(graph: Any, tensors: Tensors, windows: Mapping[str, _Window]) -> dict[str, int]:
-    """Return the size of the last axis by name, as far as the inputs' shapes and a few operators show it."""
-    lengths, keeping = {}, _KEEPING.split()
-    for value in graph.input:
-        sizes = value.type.tensor_type.shape.dim
-        if len(sizes) and sizes[-1].dim_value > 0:
-            lengths[value.name] = sizes[-1].dim_value
-    for node in graph.node:
-        names = [name for name in node.input if name and name not in tensors]
-        if not node.output or node.output[0] in lengths or any(name not in lengths for name in names) or not names:
-            continue
-        if node.output[0] in windows:
-            lengths[node.output[0]] = windows[node.output[0]].count(lengths[names[0]])
-        elif node.op_type in keeping:
-            lengths[node.output[0]] = max(lengths[name] for name in names)
-        elif rule := _RULES.get(node.op_type):
-            constants = [_integers(tensors, name) for name in node.input[1:]]
-            length = rule(lengths[names[0]], constants)
-            if length is not None:
-                lengths[node.output[0]] = length
-    return lengths
-
-
-def _integers(tensors: Tensors, name: str) -> list[int]:
-    """Return a small constant of integers; empty for other values."""
-    if name not in tensors or math.prod(shape_of(tensors[name])) > 64:
-        return []
-    array = array_of(tensors[name], name)
-    return [int(value) for value in array.ravel()] if array.dtype.kind == "i" else []
-
-
-# Length and constant inputs from the second on -> length of the result; None if it is not known. Values have 3 axes.
-Rule = Callable[[int, Sequence[list[int]]], int | None]
-
-
-def _pad(length: int, constants: Sequence[list[int]]) -> int | None:
-    pads = constants[0] if constants else []
-    return length + pads[len(pads) // 2 - 1] + pads[-1] if len(pads) > 1 and len(constants) < 3 else None
-
-
-def _unsqueeze(length: int, constants: Sequence[list[int]]) -> int | None:
-    return length if constants and constants[0] and set(constants[0]) <= {0, 1} else None
-
-
-def _slice(length: int, constants: Sequence[list[int]]) -> int | None:
-    if len(constants) < 3 or not all(constants):
-        return None
-    steps = constants[3] if len(constants) > 3 else [1] * len(constants[2])
-    for start, stop, axis, step in zip(*constants[:3], steps, strict=False):
-        if axis in (-1, 2):
-            length = len(range(length)[start : stop : step or 1])
-    return length
-
-
-_RULES: dict[str, Rule] = {"Pad": _pad, "Unsqueeze": _unsqueeze, "Slice": _slice}
+    names = {name for node in graph.node if node.op_type in _SIZED for name in node.input[1:]}
+    compute_constants(set_constants(graph, ""), proto, {graph: sorted(names)})
+    proto = copied(proto)
+    values = {name: graph.constants.tensor(name) for name in names}
+    proto.graph.initializer.extend(named(v, name) for name, v in values.items() if isinstance(v, np.ndarray))
+    try:
+        inferred = infer_shapes(proto).graph
+    except Exception:  # of several types
+        return {}
+    shapes = {value.name: value.type.tensor_type.shape.dim for value in (*inferred.value_info, *inferred.output)}
+    return {name: sizes[-1].dim_value for name, sizes in shapes.items() if sizes}

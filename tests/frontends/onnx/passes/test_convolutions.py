@@ -142,21 +142,6 @@ def test_computed_weights_and_float16_stay() -> None:
         np.testing.assert_allclose(model(inputs)["y"], oracle(CASE, x, **constants)[0], atol=atol)
 
 
-def test_wrong_estimates() -> None:
-    """A constant makes the input longer than estimated: only the time depends on the estimate."""
-    case = Convolution(1, pads=(1, 1))
-    constants = weights_of(case) | {"longer": np.linspace(-1, 1, 40, dtype=np.float32).reshape(1, 1, 40)}
-    x = rng.standard_normal((3, C, 1)).astype(np.float32)
-    nodes = [node("Add", ["x", "longer"], ["sum"]), conv(case, ["sum", "W", "B"])]
-    model = read_model(declare(simple_model(nodes, {"x": x}, ["y"], constants), 1))
-    assert counts(model) == (0, 1)
-
-    def exact(inputs: Mapping[str, Array]) -> list[Array]:
-        return [oracle(case, inputs["x"] + constants["longer"], constants["W"], constants["B"])[0]]
-
-    check_calls(model, exact, {"x": x}, {"x": x[:1]}, atol=1e-5)
-
-
 @pytest.mark.parametrize("computed", [False, True])
 def test_chains(computed: bool) -> None:
     """Lengths are estimated through the operators around convolutions, and shared weights stay for the other nodes.
