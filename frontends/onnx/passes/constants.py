@@ -2,25 +2,22 @@
 
     W8 -> DequantizeLinear -> W,  (x, W) -> LSTM -> y      W is known, as a value of the graph's constants
 
-One ONNX Runtime session computes just the nodes that these values need, in the graph and its bodies.
+One ONNX Runtime session for each graph computes just the nodes that these values need, in it and the graphs around it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ..graph.constants import named
-from ..graph.walk import Graph, Node, all_graphs, all_nodes
-from ..messages import copied
+from ..graph.constants import Constants, named
+from ..graph.walk import Graph, Node, all_graphs, all_nodes, needed_nodes
 from ..onnx_package import import_onnx
 from ..operators.schemas import OPERATORS
 from ..session import RANDOM, NotRunnable, constant_values
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
-
-Value = tuple[Graph, str]  # a name, in the graph that defines it
+    from onnx import ModelProto
 
 
 def compute_constants(root: Graph, model: ModelProto, wanted: Mapping[Graph, Iterable[str]]) -> None:
@@ -29,20 +26,57 @@ def compute_constants(root: Graph, model: ModelProto, wanted: Mapping[Graph, Ite
     Parameters
     ----------
     root : Graph
-        The graph of the model, modified in place.
+        The graph of the model, sorted, modified in place.
     model : onnx.ModelProto
     wanted : mapping
         Names of values in each graph. Those that depend on an input stay unknown.
     """
-    values = [
-        (graph, name)
-        for graph, names in wanted.items()
-        for name in dict.fromkeys(names)
-        if name and graph.constants.owner(name) is None
-    ]
-    if values:
-        search = _Search(root, _random_operators(model))
-        search.run(list(dict.fromkeys(search.home(*value) for value in values)), model)
+    places = {
+        body: (graph, k) for graph in all_graphs(root) for k, node in enumerate(graph.node) for _, body in node.bodies
+    }
+    missing: dict[Graph, set[str]] = {}
+    for graph, names in wanted.items():
+        for name in names:
+            home = graph
+            while name not in home.local and home in places:
+                home = places[home][0]
+            if name and home.constants.owner(name) is None:
+                missing.setdefault(home, set()).add(name)
+    for home, names in missing.items():
+        nodes, graph = [*home.node], home
+        while graph in places:
+            graph, index = places[graph]
+            nodes = [*graph.node[:index], *nodes]
+        _compute(home.constants, nodes, names, model)
+
+
+def _compute(constants: Constants, nodes: list[Node], wanted: set[str], model: ModelProto) -> None:
+    """Compute wanted values of a graph from the nodes that it can see, and add them to its constants."""
+    excluded = {*OPERATORS, *_random_operators(model)}
+    computable: list[Node] = []
+    known: set[str] = set()
+    for index in needed_nodes(nodes, wanted)[0]:
+        node = nodes[index]
+        sources = node.needs - known
+        if not node.bodies and node.op_type not in excluded and all(map(constants.owner, sources)):
+            computable.append(node)
+            known.update(node.output)
+    names = sorted(known & wanted)
+    if not names:
+        return
+    indices, needed = needed_nodes(computable, names)
+    onnx = import_onnx()
+    small = onnx.GraphProto(name="constants", node=[computable[index].proto for index in indices])
+    small.initializer.extend(named(constants.tensor(name), name) for name in sorted(needed - known))
+    small.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    proto = onnx.ModelProto(
+        ir_version=model.ir_version, graph=small, opset_import=model.opset_import, functions=model.functions
+    )
+    try:
+        arrays = constant_values(proto, names)
+    except NotRunnable:
+        return
+    constants.add(dict(zip(names, arrays, strict=True)))
 
 
 def _random_operators(model: ModelProto) -> set[str]:
@@ -50,86 +84,3 @@ def _random_operators(model: ModelProto) -> set[str]:
     functions = {function.name for function in model.functions}
     inside = (node.op_type for function in model.functions for node in all_nodes(function.node))
     return {*RANDOM, *(functions if not RANDOM.isdisjoint(inside) else ())}
-
-
-class _Search:
-    def __init__(self, root: Graph, random: Collection[str]) -> None:
-        self._random = random
-        self._numbers = {graph: number for number, graph in enumerate(all_graphs(root))}
-        self._parents = {body: graph for graph in self._numbers for node in graph.node for _, body in node.bodies}
-        self._producers: dict[Graph, dict[str, Node]] = {}
-
-    def home(self, graph: Graph, name: str) -> Value:
-        """Return a name that is visible in a graph with the graph that defines it."""
-        while name not in graph.local and graph in self._parents:
-            graph = self._parents[graph]
-        return graph, name
-
-    def run(self, wanted: list[Value], model: ModelProto) -> None:
-        is_known: dict[Value, bool] = {}
-        nodes: list[tuple[Graph, Node]] = []
-        left = wanted[::-1]
-        while left:
-            value = left[-1]
-            if value in is_known:
-                left.pop()
-                continue
-            graph, name = value
-            node = self._producer(graph, name)
-            is_constant = graph.constants.owner(name) is not None
-            if is_constant or node is None:
-                is_known[value] = is_constant
-                continue
-            sources = [self.home(graph, source) for source in node.needs]
-            unknown = [source for source in sources if source not in is_known]
-            if unknown:
-                left += unknown
-                continue
-            known = all(is_known[source] for source in sources)
-            is_known |= {(graph, output): known for output in node.output}
-            if known:
-                nodes.append((graph, node))
-        results = [value for value in wanted if is_known[value] and value[0].constants.owner(value[1]) is None]
-        if results:
-            self._compute(nodes, results, model)
-
-    def _producer(self, graph: Graph, name: str) -> Node | None:
-        """Return the node that computes a value, if that can be done once."""
-        if graph not in self._producers:
-            self._producers[graph] = {output: node for node in graph.node for output in node.output}
-        node = self._producers[graph].get(name)
-        if node is None or node.bodies or node.op_type in self._random or node.op_type in OPERATORS:
-            return None
-        return node
-
-    def _compute(self, nodes: list[tuple[Graph, Node]], results: list[Value], model: ModelProto) -> None:
-        onnx = import_onnx()
-        small = onnx.GraphProto(name="constants", node=[self._renamed(*place) for place in nodes])
-        made = {(graph, output) for graph, node in nodes for output in node.output}
-        needed = {self.home(graph, name) for graph, node in nodes for name in node.needs} - made
-        for graph, name in sorted(needed, key=self._name):
-            value = graph.constants.tensor(name)
-            assert value is not None  # the search found it
-            small.initializer.append(named(value, self._name((graph, name))))
-        names = [self._name(value) for value in results]
-        small.output.extend(onnx.ValueInfoProto(name=name) for name in names)
-        proto = onnx.ModelProto(
-            ir_version=model.ir_version, graph=small, opset_import=model.opset_import, functions=model.functions
-        )
-        try:
-            arrays = constant_values(proto, names)
-        except NotRunnable:
-            return
-        for (graph, name), array in zip(results, arrays, strict=True):
-            graph.constants.add({name: array})
-
-    def _name(self, value: Value) -> str:
-        graph, name = value
-        return f"{self._numbers[graph]}/{name}"
-
-    def _renamed(self, graph: Graph, node: Node) -> NodeProto:
-        """Return a copy of a node with names that all graphs share."""
-        proto = copied(node.proto)
-        for field in (proto.input, proto.output):
-            field[:] = [self._name(self.home(graph, name)) if name else "" for name in field]
-        return proto
