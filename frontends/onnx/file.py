@@ -50,7 +50,7 @@ def load_proto(source: Source, *, external: bool = True) -> ModelProto:
     ArgumentError
         The file cannot be read or exceeds protobuf's limit, or the source is not a path, bytes or ModelProto.
     FormatError
-        Not an ONNX model, or external data is missing, too short, or outside the model's folder. `check_model` checks
+        Not an ONNX model, or external data is missing, too short, or outside the model's folder. `canonical` checks
         the model itself.
     """
     onnx = import_onnx()

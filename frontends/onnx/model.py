@@ -1,6 +1,6 @@
 """ONNX models, run as a whole: one ONNX Runtime session of the model that the passes rewrite.
 
-file (bytes to a message) -> graph.check -> passes.find_layers (layers) -> passes.rewritten (nodes) -> session
+file (bytes to a message) -> passes.canonical -> passes.find_layers (layers) -> passes.rewritten (nodes) -> session
 """
 
 from __future__ import annotations

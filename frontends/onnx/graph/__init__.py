@@ -1,8 +1,6 @@
 """Graphs of ONNX models as data; nothing here runs a model.
 
 walk              nodes and their bodies, needed names, topological order
-local_functions   size of inlined functions, by counting
-check             validity of a model
 constants         what a graph and its bodies see of them   places     where nodes are, and names for them
 large             values of large initializers
 inference         onnx's shape inference, without crashes   value_info   declared types

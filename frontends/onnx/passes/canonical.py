@@ -1,19 +1,24 @@
-"""Pass that gives a model unique names and nodes in topological order, as ONNX wants and ONNX Runtime does not.
+"""Pass that checks a model, and gives it unique names and nodes in topological order.
 
-ONNX Runtime takes the innermost of several values of one name, so the values of bodies that hide others are renamed.
+ONNX wants that, and ONNX Runtime does not. It takes the innermost of several values of one name, so the values of
+bodies that hide others are renamed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..graph.check import check_model, check_names, is_in_order
-from ..graph.walk import Graph, all_graphs, fresh_name, local_names, subgraphs
-from ..messages import copied
+from pyrnnx.errors import FormatError, shown
+from pyrnnx.layers.custom_operators import DOMAIN
+
+from ..graph.walk import DEFAULT_DOMAINS, Graph, all_graphs, all_nodes, fresh_name, local_names, node_label, subgraphs
+from ..messages import copied, walk_messages
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto
+
+_FIRST_IR_WITH_OPSETS = 3
 
 
 def canonical(model: ModelProto, graph: Graph, label: str) -> tuple[ModelProto, Graph]:
@@ -33,18 +38,124 @@ def canonical(model: ModelProto, graph: Graph, label: str) -> tuple[ModelProto, 
         Texts, tensors, opsets or handles are wrong; a name is defined twice in one graph, or never; or nodes form a
         cycle.
     """
-    check_model(model, graph, label)
-    if is_in_order(graph):
+    _check_parts(model, graph, label)
+    opsets_of(model, label, graph)
+    _check_handles(model, graph, label)
+    if _check_names(graph, label, set()):
         return model, graph
     model = copied(model)
     rename_hidden(model.graph, {}, set(), {name for inner in all_graphs(graph) for name in inner.local})
-    graph = Graph(model.graph)
-    check_names(graph, label)
-    for inner in reversed([*all_graphs(graph)]):
+    for inner in reversed([*all_graphs(Graph(model.graph))]):
+        inner.sort(label)
         nodes = [copied(node.proto) for node in inner.node]
         del inner.proto.node[:]
         inner.proto.node.extend(nodes)
     return model, Graph(model.graph)
+
+
+def opsets_of(model: ModelProto, label: str, graph: Graph | None = None) -> dict[str, int]:
+    """Return the version of each domain; the default domain is "".
+
+    Raises
+    ------
+    FormatError
+        A node's default domain has no version; a domain has two versions, or one below 1.
+    """
+    versions: dict[str, int] = {}
+    for entry in model.opset_import:
+        domain = "" if entry.domain in DEFAULT_DOMAINS else entry.domain
+        if versions.setdefault(domain, entry.version) != entry.version:
+            raise FormatError(
+                f"{label}: opset_import has the versions {versions[domain]} and {entry.version} of domain "
+                f"{shown(domain)}"
+            )
+        if entry.version < 1:
+            raise FormatError(
+                f"{label}: opset_import has version {entry.version} of domain {shown(domain)}; expected 1 or more"
+            )
+    if not versions and model.ir_version < _FIRST_IR_WITH_OPSETS:
+        return {"": 1}
+    if "" not in versions and any(node.domain in DEFAULT_DOMAINS for node in (graph or Graph(model.graph)).every):
+        raise FormatError(f"{label}: opset_import has no version for the default domain")
+    return versions
+
+
+def _check_parts(model: ModelProto, graph: Graph, label: str) -> None:
+    """Reject texts in use that are not UTF-8, and negative dimensions, which would pass for dynamic ones."""
+    texts: list[Any] = [model.producer_name, model.producer_version, model.domain, model.doc_string]
+    tensors = [tensor for inner in all_graphs(graph) for tensor in inner.tensors]
+    for part in (*graph.input, *graph.output, *model.functions, *model.opset_import, *model.metadata_props):
+        for message, others in walk_messages(part):
+            texts += others
+            if type(message).__name__ == "TensorProto":
+                tensors.append(message)
+    for inner in all_graphs(graph):
+        texts += (inner.proto.name, inner.proto.doc_string, *inner.local, *inner.needs)
+        for node in inner.node:
+            texts += (node.op_type, node.domain, node.name, *node.input)
+            if node.bodies:
+                texts += [node.proto.doc_string, *(attribute.doc_string for attribute in node.attribute)]
+    for text in (*texts, *(tensor.name for tensor in tensors)):
+        if not isinstance(text, str):
+            raise FormatError(f"{label}: the text {shown(text)} is not UTF-8")
+    for tensor in tensors:
+        if min(tensor.dims, default=0) < 0:
+            raise FormatError(f"{label}: tensor {shown(tensor.name)} has dims {shown(list(tensor.dims))}, below 0")
+
+
+def _check_handles(model: ModelProto, graph: Graph, label: str) -> None:
+    """Reject handles in nodes of a file: they could run a layer or function of another model."""
+    for node in (*graph.every, *(node for function in model.functions for node in all_nodes(function.node))):
+        if node.domain == DOMAIN and any(attribute.name == "handle" for attribute in node.attribute):
+            raise FormatError(
+                f"{label}: {node_label(node)} has a handle, which is valid only in the process that wrote it; "
+                "expected the original model, or one that pyrnnx.onnxruntime.rewrite wrote"
+            )
+
+
+def _check_names(graph: Graph, label: str, known: set[str]) -> bool:
+    """Check the names of a graph and its bodies, and sort its nodes; `known` are the names of the graphs around it.
+
+    Return whether the nodes were sorted, and no name is among the known ones.
+    """
+    own: set[str] = set()
+
+    def define(name: str, what: str) -> None:
+        if name in own:
+            raise FormatError(f"{label}: {what} {shown(name)} is defined twice; expected every name once")
+        own.add(name)
+
+    for value in graph.input:
+        define(value.name, "the input")
+    defaults = set(own)
+    for tensor in (*graph.initializer, *(tensor.values for tensor in graph.sparse_initializer)):
+        if tensor.name in defaults:
+            defaults.remove(tensor.name)  # the default of an input; a second one is an error
+        else:
+            define(tensor.name, "the initializer")
+    first = own - known
+    for node in graph.node:
+        for name in filter(None, node.output):
+            define(name, f"{node_label(node)}: the output")
+    before = graph.node
+    graph.sort(label)
+    is_canonical, new = before == graph.node and known.isdisjoint(own), own - known
+    known |= first
+    for node in graph.node:
+        for name in node.input:
+            if name and name not in known:
+                raise FormatError(
+                    f"{label}: {node_label(node)} needs {shown(name)}, which is neither an input, nor an initializer, "
+                    "nor an output of a node"
+                )
+        for _, body in node.bodies:
+            is_canonical &= _check_names(body, f"{label}: {node_label(node)}", known)
+        known.update(node.output)
+    for value in graph.output:
+        if value.name not in known:
+            raise FormatError(f"{label}: the output {shown(value.name)} is computed by no node")
+    known -= new
+    return is_canonical
 
 
 def rename_hidden(graph: GraphProto, names: Mapping[str, str], around: set[str], taken: set[str]) -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from pyrnnx._internal.dtypes import AnyArray
 
-from ..graph.check import opsets_of
 from ..graph.constants import set_constants
 from ..graph.large import without_large
 from ..graph.walk import Graph, prune
 from ..messages import copied
+from .canonical import opsets_of
 from .convolutions import multiply_windows
 from .hidden import hidden_layers
 from .inline import has_recurrent, inline_functions

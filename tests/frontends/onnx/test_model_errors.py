@@ -80,7 +80,7 @@ LENIENT: dict[str, tuple[Change, str]] = {
     "two opsets": (lambda m: m.opset_import.add(domain="ai.onnx", version=12),
         "opset_import has the versions 17 and 12 of domain ''"),
     "no UTF-8": (lambda m: m.ParseFromString(m.SerializeToString().replace(b"second", b"secon\xff")),
-        r"the text b'secon\\xff' in a NodeProto is not UTF-8"),
+        r"the text b'secon\\xff' is not UTF-8"),
     "negative dims in an attribute": (lambda m: m.graph.node.append(node("Constant", [], ["z"], value=NEGATIVE)), ""),
 }  # fmt: skip
 
