@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..messages import copied
 from ..onnx_package import import_onnx
-from .walk import all_nodes, subgraphs
+from .large import without_large
+from .walk import Graph, all_graphs, all_nodes, subgraphs
 
 # Inference of these reads the type of the first input, even if there is none.
 _CRASHES = {"RegexFullMatch", "EyeLike", "LabelEncoder", "DictVectorizer", "TreeEnsemble"}
@@ -66,3 +69,55 @@ def _has_long_vectors(graph: Any) -> bool:
         or any(len(tensor.dims) == 1 and tensor.dims[0] > _LONGEST for tensor in graph.initializer)
         or any(_has_long_vectors(body) for node in graph.node for _, body in subgraphs(node))
     )
+
+
+class Types(NamedTuple):
+    """Shapes and numbers of element types of values, by name.
+
+    Values of one name in several graphs have no shape, and the element type 0 if theirs differ.
+    """
+
+    shapes: dict[str, tuple[int | str | None, ...]]
+    elements: dict[str, int]
+
+
+def inferred_types(model: Any) -> Types:
+    """Infer the types of the values of a model from its inputs; those that it declares if onnx rejects it."""
+    try:
+        graph = infer_shapes(light_copy(model), data_prop=True).graph
+    except Exception:  # of several types
+        graph = model.graph
+    result = Types({}, {})
+    _collect(graph, result)
+    counts = Counter(name for inner in all_graphs(Graph(model.graph)) for name in inner.local)
+    for name in (name for name, count in counts.items() if count > 1):
+        result.shapes.pop(name, None)
+    return result
+
+
+def light_copy(model: Any) -> Any:
+    """Return a copy without large values of initializers, and without types of outputs, which may be wrong."""
+    light, _ = without_large(copied(model))
+    for value in light.graph.output:
+        value.ClearField("type")
+    return light
+
+
+def _collect(graph: Any, types: Types) -> None:
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        kind = value.type.tensor_type
+        if kind.elem_type:
+            known = types.elements.get(value.name, kind.elem_type)
+            types.elements[value.name] = kind.elem_type if known == kind.elem_type else 0
+        if kind.HasField("shape"):
+            types.shapes[value.name] = tuple(_size(value.name, k, dim) for k, dim in enumerate(kind.shape.dim))
+    for node in graph.node:
+        for _, body in subgraphs(node):
+            _collect(body, types)
+
+
+def _size(name: str, axis: int, dim: Any) -> int | str:
+    """Return a size, its name, or a name of its own: an unknown dimension of one value is equal to itself."""
+    if dim.HasField("dim_value") and dim.dim_value >= 0:
+        return int(dim.dim_value)
+    return str(dim.dim_param) if dim.dim_param else f"\0{name}[{axis}]"

@@ -23,7 +23,7 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.layers import custom_operators
 
 from ..graph.constants import PLAIN, array_of, named, set_constants, shape_of
-from ..graph.inference import infer_shapes
+from ..graph.inference import inferred_types
 from ..graph.walk import Graph, first_output, node_label
 from ..messages import copied
 from ..onnx_package import import_onnx
@@ -160,9 +160,5 @@ def _lengths(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> dict[str, int
     proto = copied(proto)
     values = {name: graph.constants.tensor(name) for name in names}
     proto.graph.initializer.extend(named(v, name) for name, v in values.items() if isinstance(v, np.ndarray))
-    try:
-        inferred = infer_shapes(proto).graph
-    except Exception:  # of several types
-        return {}
-    shapes = {value.name: value.type.tensor_type.shape.dim for value in (*inferred.value_info, *inferred.output)}
-    return {name: sizes[-1].dim_value for name, sizes in shapes.items() if sizes}
+    shapes = inferred_types(proto).shapes
+    return {name: shape[-1] for name, shape in shapes.items() if shape and isinstance(shape[-1], int)}

@@ -16,9 +16,9 @@ from pyrnnx.models.model import LayerValue
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 from pyrnnx.operator.quantized import check_weight_dtype
 
-from ..graph.inference import infer_shapes
+from ..graph.inference import inferred_types
 from ..graph.places import Place, named_nodes
-from ..graph.walk import Graph, Node, all_graphs, all_nodes, needed_names, subgraphs
+from ..graph.walk import Graph, Node, all_graphs, all_nodes, needed_names
 from ..messages import copied
 from ..onnx_package import import_onnx
 from ..operators.layers import NodeLayer, UnboundNode
@@ -28,7 +28,7 @@ from ..operators.schemas import OPERATORS
 from .constants import compute_constants
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto
+    from onnx import ModelProto, NodeProto
 
 _MOST_REASONS = 3
 AnyLayer = Any  # Layer, StreamLayer, or a layer whose weights are arguments
@@ -179,21 +179,7 @@ class RecurrentModel:
     @cached_property
     def elements(self) -> Mapping[str, int]:
         """Element types of values, as far as onnx infers them, by name; 0 if values of one name differ."""
-        elements: dict[str, int] = {}
-        try:
-            _collect(infer_shapes(self.proto).graph, elements)
-        except Exception:  # of several types; what has no type stays with ONNX Runtime
-            _collect(self.proto.graph, elements)
-        return elements
-
-
-def _collect(graph: GraphProto, elements: dict[str, int]) -> None:
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        if element := value.type.tensor_type.elem_type:
-            elements[value.name] = element if elements.get(value.name, element) == element else 0
-    for node in graph.node:
-        for _, body in subgraphs(node):
-            _collect(body, elements)
+        return inferred_types(self.proto).elements
 
 
 def find_recurrent(

@@ -12,13 +12,14 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
 
 from ..graph.constants import named, set_constants
+from ..graph.inference import Types, inferred_types
 from ..graph.walk import Graph, Node, all_graphs, needed_nodes, sorted_nodes
 from ..messages import copied
 from .bodies import emit_loop, layers_of
 from .builder import Builder
 from .emission import Step
 from .loops import read_loop
-from .scope import Inferred, Scope, inferred
+from .scope import Scope
 from .unrolled import Unrolled, emit_chain
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class _Search:
         self._opset = next(entry.version for entry in model.opset_import if not entry.domain)
         self._taken = {name for graph in all_graphs(self._graph) for name in graph.local}
         self._taken |= {node.name for node in self._graph.every}
-        self._types: Callable[[], Inferred] = cache(partial(inferred, model))
+        self._types: Callable[[], Types] = cache(partial(inferred_types, model))
         self.origins: dict[str, str] = {}
         self.reasons: Counter[str] = Counter()
 

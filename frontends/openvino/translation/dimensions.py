@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx.errors import UnsupportedError, shown
 from pyrnnx.operator.tensor_info import Interval
 
-from ...onnx.graph.inference import infer_shapes
+from ...onnx.graph.inference import infer_shapes, light_copy
 from ...onnx.onnx_package import import_onnx
-from ...onnx.recognise.scope import without_weights
 from ..ir.element_types import by_precision
 from ..ir.layer import NetLayer, Output
 from ..ir.variables import Variable
@@ -69,7 +68,7 @@ def _element_type(output: Output) -> int:
 
 def with_output_dimensions(model: ModelProto) -> ModelProto:
     """Set the outputs' types and shapes by onnx's shape inference, with names of the dynamic dimensions."""
-    light = without_weights(model)
+    light = light_copy(model)
     with suppress(Exception):  # of several types, for a contradictory model; running it reports the cause
         # data_prop would take minutes and gigabytes for a cast of 2^27 elements.
         light = infer_shapes(light, strict_mode=True)
