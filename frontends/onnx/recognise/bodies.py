@@ -20,10 +20,9 @@ from .emission import (
     shape_of,
     states_fit,
     time_first,
-    whole_width,
 )
 from .forms import ITERATION, Dim, Ref, Shape
-from .loops import MOST_TRIPS, Loop, State
+from .loops import Loop, State
 from .masks import INT64, Lengths, Mask, Masked, emit_mask, last_state, mask_of, moved_steps, states_after
 from .scope import attribute_of, identity
 from .values import Values, with_shapes
@@ -173,7 +172,7 @@ class _Emitted:
         shape = shape_of(self._outer, outer)
         if shape is None or not can_be_time_first(shape, axis):
             return "", False
-        x = self._builder.materialized(outer, whole_width(self._outer, outer))
+        x = self._builder.materialized(outer)
         x = time_first(self._builder, x, shape, axis)
         return (x if self._loop.is_scan else self._cut(x, shape[axis])), is_reverse
 
@@ -186,26 +185,18 @@ class _Emitted:
 
         Sizes of the same name may differ in a call, and so may a number of iterations and T. GatherND fails for more
         iterations than steps, as the Loop does, and gives no step for a negative number. A Gather would, too, but ONNX
-        Runtime makes a Slice of a Gather and a Range, which takes as many steps as there are. A Range whose step is 0
-        fails: beyond `most` iterations, a condition that compares rounded numbers may end the Loop early.
+        Runtime makes a Slice of a Gather and a Range, which takes as many steps as there are.
         """
-        trips = self._loop.trips
+        trips, build = self._loop.trips, self._builder
         numbers = Values(self._outer).moves.numbers(trips) if isinstance(trips, str) else (trips,)
-        if isinstance(size, int) and numbers == (size,) and size <= self._loop.most:
+        if isinstance(size, int) and numbers == (size,):
             return x
-        if not self._builder.has_range:
+        if not build.has_range:
             return ""
         if not self._steps:
-            build = self._builder
-            limit, step = self._limit(trips), build.integers(1, scalar=True)
-            name = ""
-            if self._loop.most < MOST_TRIPS:
-                name = f"at most {self._loop.most} iterations of {node_label(self._loop.node)}"
-                is_proved = build.node("Less", [limit, build.integers(self._loop.most + 1, scalar=True)])
-                step = build.node("Cast", [is_proved], to=INT64)
-            bounds = [build.integers(0, scalar=True), limit, step]
-            self._steps = build.axes("Unsqueeze", build.node("Range", bounds, name=name), [1])
-        return self._builder.node("GatherND", [x, self._steps])
+            bounds = [build.integers(0, scalar=True), self._limit(trips), build.integers(1, scalar=True)]
+            self._steps = build.axes("Unsqueeze", build.node("Range", bounds), [1])
+        return build.node("GatherND", [x, self._steps])
 
     def _limit(self, trips: str | int) -> str:
         """Return the name of the number of iterations, a scalar of int64."""

@@ -19,9 +19,9 @@ from .values import Values
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
 
-MOST_TRIPS = 2**63 - 1  # the most iterations that a Loop can have
-# A layer may fail in calls of more steps than this, if the loop is not proved to run them: float32 can count so far.
-_MANY = 2**24
+_MOST_TRIPS = 2**63 - 1  # the most iterations that a Loop can have
+# Element types that count far enough for any loop: float32 and float64, int32 and wider integers.
+_COUNTING = {1, 6, 7, 11, 12, 13}
 _FIRST_STATES = {"Loop": (2, 1), "Scan": (0, 0)}  # places of the first state among the body's inputs and outputs
 _ITERATION = "\0iteration"  # root of a `_Count`; no value has this name
 
@@ -46,8 +46,6 @@ class Loop:
         The node; the body and what it sees.
     trips : str or int
         Name of the number of iterations, or the number itself; empty for a Scan.
-    most : int
-        Number of iterations up to which the loop is proved to run all of them.
     states : list of State
         Without counters and values that are the same in each iteration.
     series : dict
@@ -62,7 +60,6 @@ class Loop:
     graph: Graph
     scope: Scope
     trips: str | int = ""
-    most: int = MOST_TRIPS
     states: list[State] = field(default_factory=list)
     series: dict[str, tuple[str, int, bool]] = field(default_factory=dict)
     results: list[tuple[str, int, int, bool]] = field(default_factory=list)
@@ -118,11 +115,14 @@ def _read_loop(loop: Loop, scope: Scope) -> str:
     loop.results += [(name, place, 0, False) for place, name in enumerate(outputs[states + 1 :], states)]
     loop.trips = node.input[0]
     trips = _count(scope, node.input[0]) if node.input[0] else None
-    if trips in (None, _Count("", MOST_TRIPS)) and (limit := _limit(loop, scope, outputs[0])) is not None:
+    if trips in (None, _Count("", _MOST_TRIPS)) and (limit := _limit(loop, scope, outputs[0])) is not None:
         trips, loop.trips = limit, limit.root or int(limit.more)
     if trips is None:
         return "the Loop has no number of iterations"
-    return _unproved(loop, scope, trips, names[1], outputs[0])
+    if trips.root and trips.more:
+        trips = _Count(str(loop.trips))
+    is_open = _may_end_early(loop, scope, trips, names[1], outputs[0])
+    return "the condition of the Loop may end it early" if is_open else ""
 
 
 def _read_states(
@@ -130,8 +130,7 @@ def _read_states(
 ) -> None:
     scope = loop.scope
     for place, (name, new, before) in enumerate(zip(names, outputs, initial, strict=True)):
-        if not loop.is_scan and (most := _counts(scope, name, new, before)):
-            loop.most = min(loop.most, most)
+        if not loop.is_scan and _counts(scope, name, new, before):
             scope.iterations.add(name)
         elif (added := _inserted(scope, name, new, before)) is not None:
             loop.sequences[place] = added
@@ -154,29 +153,16 @@ def _inserted(scope: Scope, name: str, new: str, before: str) -> str | None:
 
 @dataclass(frozen=True)
 class _Count:
-    """Number of one element: `more` than the value `root`, or a constant if `root` is empty.
-
-    `most` is the largest number that is exact: above it, a type on the way rounds or wraps. `keeps_sign` is False if
-    an integer type on the way may turn a negative number into a positive one.
-    """
+    """Number of one element: `more` than the value `root`, or a constant if `root` is empty."""
 
     root: str
     more: float = 0
-    most: int = MOST_TRIPS
-    keeps_sign: bool = True
 
 
 def _dtype(element: int) -> np.dtype[Any]:
     """Return NumPy's type of an element type; bool for types that are unknown or not NumPy's own."""
     dtype = import_onnx().helper.tensor_dtype_to_np_dtype(element) if element else np.dtype(bool)
     return dtype if dtype.isbuiltin == 1 else np.dtype(bool)
-
-
-def _exact(dtype: np.dtype[Any]) -> int:
-    """Return the largest n for which a type represents 0, 1, ..., n; 0 for types without numbers."""
-    if dtype.kind in "iu":
-        return int(np.iinfo(dtype).max)
-    return 2 ** (np.finfo(dtype).nmant + 1) if dtype.kind == "f" else 0
 
 
 def _count(scope: Scope, name: str) -> _Count:
@@ -190,37 +176,40 @@ def _count(scope: Scope, name: str) -> _Count:
     if node.op_type in ("Identity", "Squeeze", "Unsqueeze", "Reshape"):
         return _count(scope, node.input[0])
     if node.op_type == "Cast":
-        return _cast(scope, _count(scope, node.input[0]), _dtype(attribute_of(node, "to"))) or _Count(name)
+        return _cast(scope, _count(scope, node.input[0]), attribute_of(node, "to")) or _Count(name)
     if node.op_type == "Add":
         steps = [k for k in (0, 1) if scope.array(node.input[k]) is not None]
-        if len(steps) == 1 and _count(scope, node.input[steps[0]]) == _Count("", 1):
+        if len(steps) == 1 and _is_one(scope, node.input[steps[0]]):
             count = _count(scope, node.input[1 - steps[0]])
-            most = min(count.most, _exact(_dtype(scope.element(node.input[steps[0]]))))
-            return replace(count, more=count.more + 1, most=most)
+            return replace(count, more=count.more + 1)
     return _Count(name)
 
 
-def _cast(scope: Scope, count: _Count, target: np.dtype[Any]) -> _Count | None:
+def _is_one(scope: Scope, name: str) -> bool:
+    return _count(scope, name) == _Count("", 1) and scope.element(name) in _COUNTING
+
+
+def _cast(scope: Scope, count: _Count, to: int) -> _Count | None:
     """Return a number in another type; None if the type may change it."""
+    target = _dtype(to)
+    if not count.root:
+        return _Count("", np.asarray(count.more).astype(target).item()) if target.kind in "iuf" else None
     if count.root == _ITERATION:
-        return replace(count, most=min(count.most, _exact(target)))
-    if (source := _dtype(scope.element(count.root))).kind in "iu":
-        keeps_sign = count.keeps_sign and (target.kind == "f" or np.can_cast(source, target))
-        return replace(count, most=min(count.most, _exact(target)), keeps_sign=keeps_sign)
-    is_number = not count.root and target.kind in "iuf"
-    return _Count("", np.asarray(count.more).astype(target).item()) if is_number else None
+        return count if to in _COUNTING else None
+    source = _dtype(scope.element(count.root))
+    keeps = source.kind in "iu" and (target.kind == "f" or np.can_cast(source, target))
+    return count if keeps and to in _COUNTING else None
 
 
-def _counts(scope: Scope, name: str, new: str, before: str) -> int:
-    """Return up to which number a state is the iteration number: 0 before, one more after each; 0 if it is not."""
+def _counts(scope: Scope, name: str, new: str, before: str) -> bool:
+    """Return whether a state is the iteration number: 0 before, one more after each iteration."""
     if scope.shape(before) != () or _count(scope, before) != _Count(""):
-        return 0
+        return False
     node = scope.producer(scope.behind_identities(new))
     if node is None or node.op_type != "Add" or name not in node.input:
-        return 0
+        return False
     step = next((x for x in node.input if x != name), name)
-    is_one = scope.shape(step) == () and _count(scope, step) == _Count("", 1)
-    return _exact(_dtype(scope.element(step))) if is_one else 0
+    return scope.shape(step) == () and _is_one(scope, step)
 
 
 def _limit(loop: Loop, outer: Scope, new: str) -> _Count | None:
@@ -228,18 +217,16 @@ def _limit(loop: Loop, outer: Scope, new: str) -> _Count | None:
 
     None for other conditions, and if the first iteration may run although the number is 0.
     """
-    is_next = _ITERATION, 1
-    limits = [b for a, b in _comparisons(loop.scope, new) if (a.root, a.more) == is_next]
+    limits = [b for a, b in _comparisons(loop.scope, new) if a == _Count(_ITERATION, 1)]
     if len({limit.root for limit in limits}) != 1:
         return None
-    limit = min(limits, key=lambda limit: (limit.more, limit.most))
+    limit = min(limits, key=lambda limit: limit.more)
     if not limit.root:
         return limit if limit.more >= 1 and float(limit.more).is_integer() else None
     is_integer = _dtype(outer.element(limit.root)).kind in "iu"
     is_outside = limit.root not in loop.graph.local
     is_positive = any(  # whenever the first iteration runs
-        not a.root and a.more >= 0 and (b.root, b.more) == (limit.root, 0) and b.keeps_sign
-        for a, b in _comparisons(outer, loop.node.input[1])
+        not a.root and a.more >= 0 and b == _Count(limit.root) for a, b in _comparisons(outer, loop.node.input[1])
     )
     return limit if is_integer and is_outside and is_positive and not limit.more else None
 
@@ -258,36 +245,26 @@ def _comparisons(scope: Scope, name: str) -> list[tuple[_Count, _Count]]:
     return pairs
 
 
-def _unproved(loop: Loop, outer: Scope, trips: _Count, condition: str, new: str) -> str:
-    """Return why a Loop may run fewer iterations than its number; "" if it runs all of them up to `loop.most`."""
-    before = loop.node.input[1]
-    highest = (_exact(_dtype(outer.element(trips.root))) or MOST_TRIPS) if trips.root else int(trips.more)
-    if trips.root and (trips.more or trips.most < highest):  # a Cast may change it
-        trips, highest = _Count(str(loop.trips)), MOST_TRIPS
-    is_same = loop.scope.behind_identities(new) == condition
-    if before and not _is_true(outer, before):
-        loop.most = 0 if is_same else min(loop.most, _true_to(outer, before, trips))
-    if not is_same and not _is_true(loop.scope, new):
-        loop.most = min(loop.most, _true_to(loop.scope, new, trips))
-    if loop.most >= highest:
-        loop.most = MOST_TRIPS
-    is_proved = loop.most == MOST_TRIPS or (trips.root and loop.most >= _MANY)
-    return "" if is_proved else "the condition of the Loop may end it early"
+def _may_end_early(loop: Loop, outer: Scope, trips: _Count, condition: str, new: str) -> bool:
+    """Return whether the condition of a Loop may be false while an iteration is left."""
+    before, is_same = loop.node.input[1], loop.scope.behind_identities(new) == condition
+    starts = not before or _is_true(outer, before) or (not is_same and _holds(outer, before, trips))
+    return not (starts and (is_same or _is_true(loop.scope, new) or _holds(loop.scope, new, trips)))
 
 
 def _is_true(scope: Scope, name: str) -> bool:
     return Values(scope).moves.truth(name) is True
 
 
-def _true_to(scope: Scope, name: str, trips: _Count) -> int:
-    """Return up to which number of iterations a condition is true while an iteration is left."""
+def _holds(scope: Scope, name: str, trips: _Count) -> bool:
+    """Return whether a condition is true while an iteration is left."""
     pairs = _comparisons(scope, name)
-    most = MOST_TRIPS if pairs else 0
-    for counter, limit in pairs:
-        is_next = counter.more in (0, 1) if counter.root == _ITERATION else not counter.root and counter.more <= 0
-        is_limit = limit.root == trips.root and (limit.more == 0 if limit.root else limit.more >= trips.more)
-        most = min(most, counter.most, limit.most) if is_next and is_limit else 0
-    return most
+    return bool(pairs) and all(
+        (counter.more in (0, 1) if counter.root == _ITERATION else not counter.root and counter.more <= 0)
+        and limit.root == trips.root
+        and (limit.more == 0 if limit.root else limit.more >= trips.more)
+        for counter, limit in pairs
+    )
 
 
 def remove_invariants(model: ModelProto) -> None:

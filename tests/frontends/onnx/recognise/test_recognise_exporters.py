@@ -196,10 +196,6 @@ def test_loops_that_a_condition_ends_run_their_own_steps(name: str, endless: dic
     assert model.layers or "the Loop" in model.layers.why_none
 
 
-def test_narrow_counters_are_exact_for_few_steps() -> None:
-    assert len(check(tf2onnx("RNN", LOOP | EIGHT_BITS)).layers) == 1
-
-
 def test_conditions_and_sizes_on_many_paths() -> None:
     """There are 2**40 paths to the comparisons, and to the size."""
     text = "".join(f" a{k + 1} = And(a{k}, b{k}) b{k + 1} = And(b{k}, a{k + 1})" for k in range(40))
@@ -213,26 +209,6 @@ def test_conditions_and_sizes_on_many_paths() -> None:
         proto.graph.node.insert(place, onnx.helper.make_node("Add", names, [f"sum{k}"]))
     model = check(proto)
     assert not model.layers or "4 unrolled" not in model.layers[0].origin
-
-
-def test_rounded_counters_are_refused() -> None:
-    """ONNX Runtime ends this Loop a step early, or without optimizations not at all: it computes in float32."""
-    half = {"below_k": "h_k = Cast<to = 10>(k_next) h_s = Cast<to = 10>(steps_f) below = Less(h_k, h_s)"}
-    models = {
-        steps: read_model(tf2onnx("RNN", LOOP | half | {"T": steps, "steps": steps})) for steps in ("2048", "2049")
-    }
-    counts = {steps: len(model.layers) for steps, model in models.items()}
-    assert counts == {"2048": 1, "2049": 0}
-
-
-def test_more_steps_than_float32_counts_are_an_error() -> None:
-    """ONNX Runtime's Loop ends early there, after some minutes."""
-    proto = tf2onnx("RNN", OPEN)
-    model = read_model(proto)
-    assert len(model.layers) == 1
-    with pytest.raises(PyrnnxError, match="16777216"):
-        model({"X": np.zeros((1, 2**24 + 1, I), np.float32), "Z": np.zeros((1, 4, I), np.float32)})
-    check_calls(model, onnxruntime_witness(proto), inputs_of(proto), atol=TOLERANCE)
 
 
 @each_row("other", ["Z", "h0", "b"])

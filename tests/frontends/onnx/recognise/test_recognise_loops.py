@@ -78,8 +78,8 @@ def test_loops_of_other_numbers_of_iterations(name: str) -> None:
 # Numbers that end a Loop, computed from an input M; the number that the first one must exceed; and whether it is found.
 ENDS: dict[str, tuple[str, str, bool]] = {
     "number": ("n = Identity(M)", "0", True),
-    "narrower number, whose sign is another one": ("n = Cast <to = 6> (M)", "0", False),
-    "unsigned number": ("n = Cast <to = 12> (M)", "0", False),
+    "narrower number, whose sign is another one": ("n = Cast <to = 6> (M)", "0", True),
+    "unsigned number": ("n = Cast <to = 12> (M)", "0", True),
     "first iteration in any case": ("n = Identity(M)", "-5", False),
 }
 
