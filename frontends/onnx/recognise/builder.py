@@ -14,6 +14,7 @@ from ..onnx_package import import_onnx
 from .cells import ORDER, Cell, functions_of
 from .forms import Ref, View
 from .scope import Scope
+from .values import value_shape
 
 _AXES_AS_INPUT = 13  # opset of Squeeze and Unsqueeze
 _SLICE_INPUTS = 10
@@ -40,7 +41,7 @@ class Builder:
         self.constants: dict[str, AnyArray] = {}
         self.replaced: dict[str, str] = {}
         self.layers: dict[str, str] = {}
-        self._made: dict[tuple[Any, ...], str] = {}
+        self._made: dict[Ref, str] = {}
         self._integers: dict[tuple[Any, ...], str] = {}
 
     def fresh(self, wanted: str) -> str:
@@ -70,12 +71,17 @@ class Builder:
             return self.node(operator, [name, self.integers(*axes)], output)
         return self.node(operator, [name], output, axes=list(axes))
 
-    def slice(self, name: str, axis: int, start: int | str, stop: int | str, step: int = 1) -> str:
-        """Add a Slice; bounds are numbers or names of vectors of one element."""
+    def slice(self, name: str, axis: int, start: int, stop: int) -> str:
         if self.scope.opset < _SLICE_INPUTS:
             return self.node("Slice", [name], axes=[axis], starts=[start], ends=[stop])
-        bounds = [bound if isinstance(bound, str) else self.integers(bound) for bound in (start, stop)]
-        return self.node("Slice", [name, *bounds, self.integers(axis), self.integers(step)])
+        return self.node("Slice", [name, *(self.integers(k) for k in (start, stop, axis))])
+
+    def ranked(self, name: str, rank: int, new_rank: int, place: int = 0, output: str = "") -> str:
+        """Add or remove axes of one element at a place."""
+        axes = range(place, place + abs(new_rank - rank))
+        if axes:
+            return self.axes("Squeeze" if new_rank < rank else "Unsqueeze", name, axes, output)
+        return self.node("Identity", [name], output) if output else name
 
     def reversed(self, name: str, axis: int = 0) -> str:
         """Add a Slice that reverses an axis."""
@@ -97,14 +103,15 @@ class Builder:
             return name
         return self.node("Transpose", [name], output, perm=list(perm))
 
-    def materialized(self, ref: Ref, width: int | None = None) -> str:
-        """Return the name of columns and views of a value; `width` is that of the whole value, if known."""
-        if (ref, width) not in self._made:
+    def materialized(self, ref: Ref) -> str:
+        """Return the name of columns and views of a value."""
+        if ref not in self._made:
             name = self.viewed(ref.name, ref.views)
-            if width != ref.width:
+            shape = value_shape(self.scope, ref.name)
+            if shape is None or (ref.start, ref.stop) != (0, shape[-1]):
                 name = self.slice(name, -1, ref.start, ref.stop)
-            self._made[ref, width] = name
-        return self._made[ref, width]
+            self._made[ref] = name
+        return self._made[ref]
 
     def viewed(self, name: str, views: Sequence[View]) -> str:
         for view in views:

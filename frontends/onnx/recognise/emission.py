@@ -10,7 +10,7 @@ from .builder import Builder
 from .cells import Cell
 from .forms import Ref, Shape, View, pushed
 from .scope import Scope
-from .values import Values
+from .values import Values, value_shape
 
 _ONES = ("squeeze", "unsqueeze")
 _MOST_INPUTS = 3
@@ -28,15 +28,10 @@ class Step:
 
 def shape_of(scope: Scope, ref: Ref) -> Shape | None:
     """Return the shape of a value after views; None if unknown."""
-    shape = _shape(scope, ref.name)
+    shape = value_shape(scope, ref.name)
     for view in ref.views:
         shape = None if shape is None else pushed(view, shape)
     return None if shape is None else (*shape[:-1], ref.width)
-
-
-def _shape(scope: Scope, name: str) -> Shape | None:
-    shape = scope.shape(name)
-    return Values(scope).shape(name) if shape is None else shape
 
 
 def rows_of(shape: Shape | None) -> int | str | None:
@@ -75,16 +70,7 @@ def emit_state(builder: Builder, ref: Ref | None) -> str | None:
         return None
     if is_zero(builder.scope, ref) and all(isinstance(size, int) for size in shape):
         return ""
-    name = builder.materialized(ref, whole_width(builder.scope, ref))
-    if len(shape) > 3:
-        return builder.axes("Squeeze", name, range(len(shape) - 3))
-    return builder.axes("Unsqueeze", name, range(3 - len(shape))) if len(shape) < 3 else name
-
-
-def whole_width(scope: Scope, ref: Ref) -> int | None:
-    """Return the width of the value that has the columns; None if unknown."""
-    shape = _shape(scope, ref.name)
-    return shape[-1] if shape is not None and isinstance(shape[-1], int) else None
+    return builder.ranked(builder.materialized(ref), len(shape), 3)
 
 
 def in_order(reference: Cell, cell: Cell) -> tuple[Ref, ...] | None:
@@ -148,21 +134,16 @@ class Steps:
         order = list(range(start, start + count))
         if base is None or indices not in (order, order[::-1]) or not can_be_time_first(base, axis):
             return None
-        name = self._builder.materialized(Ref(ref.name, ref.start, ref.stop, first[0]), whole_width(self._scope, ref))
+        name = self._builder.materialized(Ref(ref.name, ref.start, ref.stop, first[0]))
         name = time_first(self._builder, name, base, axis)
         if base[axis] != count or start:  # a Gather fails if a step is missing
             name = self._builder.node("Gather", [name, self._builder.integers(*order)], axis=0)
         return name, indices != order
 
     def _joined(self, refs: Sequence[Ref]) -> str:
-        rows = []
-        for ref in refs:
-            rank = len(shape_of(self._scope, ref) or ())
-            name = self._builder.materialized(ref, whole_width(self._scope, ref))
-            if rank > 3:
-                name = self._builder.axes("Squeeze", name, range(rank - 3))
-            rows.append(self._builder.axes("Unsqueeze", name, range(3 - rank)) if rank < 3 else name)
-        return self._builder.node("Concat", rows, axis=0)
+        build, scope = self._builder, self._scope
+        rows = [build.ranked(build.materialized(ref), len(shape_of(scope, ref) or ()), 3) for ref in refs]
+        return build.node("Concat", rows, axis=0)
 
 
 def can_be_time_first(shape: Shape, axis: int) -> bool:
@@ -174,9 +155,7 @@ def time_first(builder: Builder, name: str, shape: Shape, axis: int) -> str:
     """Return a value [T, N, I] of one with more axes of one element, or without N, in another order."""
     rank = len(shape)
     name = builder.transpose(name, (axis, *(k for k in range(rank) if k != axis)))
-    if rank > 3:
-        return builder.axes("Squeeze", name, range(1, rank - 2))
-    return builder.axes("Unsqueeze", name, [1]) if rank < 3 else name
+    return builder.ranked(name, rank, 3, 1)
 
 
 def _has_other_views(ref: Ref) -> bool:
@@ -196,13 +175,7 @@ def _selected(views: Sequence[View]) -> tuple[tuple[View, ...], int, int] | None
 
 def emit_rows(builder: Builder, rows: str, rank: int, name: str) -> None:
     """Let a value of the graph be rows [N, H] in the shape of a state with that rank."""
-    builder.redirect(name)
-    if rank == 2:
-        builder.node("Identity", [rows], name)
-    elif rank < 2:
-        builder.axes("Squeeze", rows, [0], name)
-    else:
-        builder.axes("Unsqueeze", rows, range(rank - 2), name)
+    builder.ranked(rows, 2, rank, output=builder.redirect(name))
 
 
 def is_whole(scope: Scope, ref: Ref) -> bool:
@@ -213,11 +186,7 @@ def is_whole(scope: Scope, ref: Ref) -> bool:
 
 def emit_series(builder: Builder, Y: str, rank: int, axis: int, name: str) -> None:
     """Let a value of the graph be Y [T, N, H]: states of that rank, with the time at an axis."""
-    if rank > 2:
-        Y = builder.axes("Unsqueeze", Y, range(1, rank - 1))
-    elif rank < 2:
-        Y = builder.axes("Squeeze", Y, [1])
+    Y = builder.ranked(Y, 3, rank + 1, 1)
     perm = list(range(1, rank + 1))
     perm.insert(axis % (rank + 1), 0)
-    builder.redirect(name)
-    builder.node("Transpose", [Y], name, perm=perm)
+    builder.node("Transpose", [Y], builder.redirect(name), perm=perm)

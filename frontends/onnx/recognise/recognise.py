@@ -13,7 +13,7 @@ from pyrnnx.errors import FormatError
 
 from ..graph.constants import named, set_constants
 from ..graph.inference import Types, inferred_types
-from ..graph.walk import Graph, Node, all_graphs, needed_nodes, sorted_nodes
+from ..graph.walk import Graph, Node, all_graphs, needed_nodes, prune, sorted_nodes
 from ..messages import copied
 from .bodies import emit_loop, layers_of
 from .builder import Builder
@@ -122,30 +122,21 @@ class _New:
             nodes = sorted_nodes(graph, "")
         except FormatError:
             return False
-        nodes, needed = self._needed(nodes)
+        indices, needed = needed_nodes(nodes, (value.name for value in graph.output))
         if any(needed.issuperset(builder.replaced.get(name, name) for name in equal) for equal in old):
             return False
-        self._nodes = nodes
+        self._nodes = [nodes[index] for index in indices]
         self._constants |= builder.constants
         self.is_changed = True
         return True
 
-    def _needed(self, nodes: list[Node]) -> tuple[list[Node], set[str]]:
-        """Return the nodes that the outputs need, and the names of all values that are needed."""
-        indices, needed = needed_nodes(nodes, (value.name for value in self._graph.output))
-        return [nodes[index] for index in indices], needed
-
     def write(self) -> None:
         """Write the nodes and constants that the outputs need to the message of the graph."""
-        proto = self._graph.proto
-        nodes, needed = self._needed(self._nodes)
-        protos = [copied(node.proto) for node in nodes]
+        proto, protos = self._graph.proto, [copied(node.proto) for node in self._nodes]
         del proto.node[:]
         proto.node.extend(protos)
-        for index in reversed(range(len(proto.initializer))):
-            if proto.initializer[index].name not in needed:
-                del proto.initializer[index]
-        proto.initializer.extend(named(array, name) for name, array in self._constants.items() if name in needed)
+        proto.initializer.extend(named(array, name) for name, array in self._constants.items())
+        prune(proto)
 
 
 def _renamed(node: Node, names: Mapping[str, str]) -> Node:

@@ -305,6 +305,11 @@ class Values:
         return None if ref is None else forms.leaf(ref, form.shape, form.bias.dtype)
 
 
+def value_shape(scope: Scope, name: str) -> Shape | None:
+    shape = scope.shape(name)
+    return Values(scope).shape(name) if shape is None else shape
+
+
 def with_shapes(scope: Scope, stops: Collection[str], ordered: Iterable[str]) -> Values:
     """Return values with these stops, whose shapes are computed in an order in which each needs earlier ones only."""
     values = Values(scope, stops)
