@@ -13,17 +13,9 @@ from pyrnnx.operator.op import CELLS, Activation, Direction, RecurrentOp, activa
 from .ir.numbers import boolean, integer, number
 from .schemas import NEUTRAL, Operation
 
-LONGEST = 1_000  # values of a list; at most six have an effect
-
 
 def read_attributes(label: str, operation: Operation, data: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """Return the attributes in `<data>`, and a message for each that has no effect.
-
-    Raises
-    ------
-    PyrnnxError
-        hidden_size is missing, a text is not a value of its attribute, or an attribute belongs to another operation.
-    """
+    """Return the attributes in `<data>`, and a message for each that has no effect."""
     if "hidden_size" not in data:
         raise FormatError(f"{label}: hidden_size is missing; the layer needs <data hidden_size=.../>")
     attributes, unknown = {}, []
@@ -70,17 +62,9 @@ _TYPES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def build_op(operation: Operation, label: str, hidden_size: int, attributes: Mapping[str, Any]) -> RecurrentOp:
-    """Build the operator from its attributes; absent ones have the specification's defaults.
-
-    Raises
-    ------
-    ArgumentError
-        A value is out of range.
-    UnsupportedError
-        weights_format is not the specification's.
-    """
-    weights_format = attributes.get("weights_format", NEUTRAL["weights_format"])
-    if weights_format != NEUTRAL["weights_format"]:
+    """Build the operator from its attributes; absent ones have the specification's defaults."""
+    weights_format = attributes.get("weights_format", "fico")
+    if weights_format != "fico":
         raise UnsupportedError(
             f"{label}: weights_format is {shown(weights_format)}; expected 'fico', the specification's order of gates"
         )
@@ -135,10 +119,8 @@ def _activations(label: str, cell: str, num_directions: int, attributes: Mapping
 def _activation(label: str, name: str, index: int, parameters: Mapping[str, Sequence[float]]) -> Activation:
     try:
         row = activation_function(name)
-        own = {
-            p: values[index] for p, values in parameters.items() if index < len(values) and getattr(row, p) is not None
-        }
-        return Activation(row.name, **own)
+        values = {key: items[index] for key, items in parameters.items() if index < len(items)}
+        return Activation(row.name, **{key: value for key, value in values.items() if getattr(row, key) is not None})
     except ArgumentError as error:
         raise ArgumentError(f"{label}: {error}") from None
 
@@ -147,14 +129,10 @@ def _list(label: str, attributes: Mapping[str, Any], name: str, kind: type[str] 
     values = attributes.get(name)
     if values is None:
         return ()
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) != 1:
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
         raise ArgumentError(f"{label}: {name} is {shown(values)}; expected a list")
     result: list[Any] = []
     for value in values:
-        if len(result) == LONGEST:
-            raise ArgumentError(
-                f"{label}: {name} has more than {LONGEST} values; expected one for each activation function"
-            )
         item = (str(value) if isinstance(value, str) else None) if kind is str else scalars.as_number(value)
         if item is None:
             raise ArgumentError(

@@ -12,14 +12,11 @@ from pyrnnx.operator import check
 from pyrnnx.operator.conventions import operator_axes
 
 from .attributes import build_op, read_attributes
-from .ir.element_types import ELEMENT_TYPES
+from .ir.element_types import FLOAT_PRECISIONS, INTEGER_PRECISIONS
 from .ir.layer import NetLayer, element_layer, opset_number
 from .ir.xml import named_errors, parse, source_path
 from .layers import IRLayer, Port
 from .schemas import TYPES, Operation, explain, find_operation, first_opset
-
-FLOAT_PRECISIONS = tuple(row.precision for row in ELEMENT_TYPES.values() if row.floating)
-INTEGER_PRECISIONS = tuple(row.precision for row in ELEMENT_TYPES.values() if row.integer)
 
 
 def read_layer(xml: Any) -> IRLayer:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError, UnsupportedError
 from pyrnnx.operator.op import Direction
 
@@ -31,37 +30,20 @@ _OF_WEIGHTS = (*_RESHAPING, "concat", "convert", "multiply", "subtract", "transp
 
 @dataclass(frozen=True, eq=False)
 class LoopedCell:
-    """A loop that is a sequence.
+    """A loop that is a sequence."""
 
-    Attributes
-    ----------
-    layer : IRLayer
-        The sequence.
-    X : int
-        Index of the loop's input X.
-    axes : str
-        Axes of X: "NTI" or "TNI".
-    states : mapping
-        Indices of the loop's inputs initial_h and initial_c, each [N, H].
-    weights : mapping
-        Values in the body by argument, without the axis of directions.
-    outputs : mapping
-        By index of the loop's output: Y_h, Y_c or Y, and its axes "NH", "NTH" or "TNH".
-    """
-
-    layer: IRLayer
-    X: int
-    axes: str
-    states: Mapping[str, int]
-    weights: Mapping[str, Output]
-    outputs: Mapping[int, tuple[str, str]]
+    layer: IRLayer  # the sequence
+    X: int  # index of the loop's input X
+    axes: str  # of X: "NTI" or "TNI"
+    states: Mapping[str, int]  # indices of the loop's inputs initial_h and initial_c, each [N, H]
+    weights: Mapping[str, Output]  # values in the body by argument, without the axis of directions
+    outputs: Mapping[int, tuple[str, str]]  # Y_h, Y_c or Y, and its axes "NH", "NTH" or "TNH", by the loop's output
 
     def bound(self, value: Callable[[Output], Any], weight_dtype: str | None) -> BoundLayer:
         """Return the layer with its weights; `value` returns the array of a constant."""
-        weights: dict[str, Any] = {**self.arrays(value)}
-        return self.layer.bind(**weights, weight_dtype=weight_dtype)
+        return self.layer.bind(**self.arrays(value), weight_dtype=weight_dtype)
 
-    def arrays(self, value: Callable[[Output], Any]) -> dict[str, AnyArray]:
+    def arrays(self, value: Callable[[Output], Any]) -> dict[str, Any]:
         """Return the weights with an axis of directions; `value` returns the array of a constant."""
         arrays = {}
         for argument, source in self.weights.items():
@@ -101,60 +83,47 @@ class _Match:
     def sequence(self) -> LoopedCell | None:
         """Return the sequence; None if the loop is not one."""
         sources = dict(zip(self.cell.arguments, self.node.sources, strict=True))
-        states = {name: source for name, source in sources.items() if name in _STATES}
         weights = {name: source for name, source in sources.items() if name in WEIGHTS}
-        X, inputs = self._sliced(sources["X"]), self._states(states)
-        if X is None or X.slices is None or inputs is None or not all(map(self._is_constant, weights.values())):
+        X, states = self._input(_before(sources["X"])), self._states(sources)
+        outer = None if X is None else self.loop.sources[X.place].port.shape
+        if X is None or X.slices is None or outer is None or len(outer) != 3 or states is None:
             return None
+        axes = _axes(X.slices, _before(sources["X"]), sources["X"])
         outputs = {mapped.place: self._output(mapped, X.slices) for mapped in self.body.outputs}
         known = {place: output for place, output in outputs.items() if output is not None}
-        if len(known) != len(self.loop.outputs):
+        if axes is None or len(known) != len(self.loop.outputs) or not all(map(self._is_constant, weights.values())):
             return None
-        axes = "TNI" if X.slices.axis == 0 else "NTI"
-        layer = self._layer(X, axes, Direction("reverse" if X.slices.is_reversed else "forward"))
-        return LoopedCell(layer, X.place, axes, inputs, weights, known)
+        direction = Direction("reverse" if X.slices.is_reversed else "forward")
+        layer = self._layer(dict(zip(f"{axes}I", outer, strict=True)), direction)
+        return LoopedCell(layer, X.place, f"{axes}I", states, weights, known)
 
-    def _sliced(self, source: Output) -> Mapped | None:
-        """Return the input whose slices, [N, 1, I] or [1, N, I], are the cell's X, [N, I]."""
-        if source.layer.type.lower() not in _RESHAPING:
-            return None
-        wide = source.layer.sources[0]
-        mapped = next((mapped for mapped in self.body.inputs if mapped.layer is wide.layer), None)
-        slices = None if mapped is None else mapped.slices
-        if mapped is None or slices is None or slices.axis > 1:
-            return None
-        outer = self.loop.sources[mapped.place].port.shape
-        same = _is_row(wide.port.shape, source.port.shape, slices.axis)
-        return mapped if same and outer is not None and len(outer) == 3 else None
+    def _input(self, source: Output | None) -> Mapped | None:
+        return next((mapped for mapped in self.body.inputs if source and mapped.layer is source.layer), None)
 
     def _states(self, sources: Mapping[str, Output]) -> dict[str, int] | None:
         """Return the indices of the inputs that are states; None unless the cell feeds each of them back."""
         places = {}
-        for name, source in sources.items():
-            mapped = next((mapped for mapped in self.body.inputs if mapped.layer is source.layer), None)
-            back = self.body.back_edges.get(source.layer)
-            if mapped is None or back is None or self._argument(back.sources[0]) != _STATES[name]:
-                return None
-            places[name] = mapped.place
-        return places if len(self.body.back_edges) == len(places) else None
+        for name, output in _STATES.items():
+            mapped = self._input(sources.get(name))
+            back = None if mapped is None else self.body.back_edges.get(mapped.layer)
+            if mapped is not None and back is not None and self._argument(back.sources[0]) == output:
+                places[name] = mapped.place
+        return places if len(places) == len(self.body.back_edges) == len(_STATES.keys() & sources.keys()) else None
 
-    def _argument(self, source: Output) -> str | None:
+    def _argument(self, source: Output | None) -> str | None:
         """Return which output of the cell a value is."""
-        return self.cell.operation.outputs[source.index] if source.layer is self.node else None
+        return self.cell.operation.outputs[source.index] if source and source.layer is self.node else None
 
     def _output(self, mapped: Mapped, X: Slices) -> tuple[str, str] | None:
-        source = mapped.layer.sources[0]
-        slices = mapped.slices
+        """Return which output of the sequence a result is, with its axes."""
+        source, slices = mapped.layer.sources[0], mapped.slices
         if slices is None:
             argument = self._argument(source)
             return None if argument is None else (argument, "NH")
-        if source.layer.type.lower() not in _RESHAPING or slices.is_reversed != X.is_reversed:
+        axes = _axes(slices, source, _before(source))
+        if axes is None or slices.is_reversed != X.is_reversed or self._argument(_before(source)) != "Y_h":
             return None
-        narrow = source.layer.sources[0]
-        if self._argument(narrow) != "Y_h" or slices.axis > 1:
-            return None
-        same = _is_row(source.port.shape, narrow.port.shape, slices.axis)
-        return ("Y", "TNH" if slices.axis == 0 else "NTH") if same else None
+        return "Y", f"{axes}H"
 
     def _is_constant(self, output: Output) -> bool:
         """Return whether a value depends only on constants of the body or around the loop."""
@@ -171,19 +140,16 @@ class _Match:
             queue += layer.sources
         return True
 
-    def _layer(self, X: Mapped, axes: str, direction: Direction) -> IRLayer:
+    def _layer(self, sizes: Mapping[str, int | None], direction: Direction) -> IRLayer:
         """Return the sequence, with the sizes and types that its cell and X declare."""
         cell, kind = self.cell, self.cell.operation.type.replace("Cell", "Sequence")
         operation = OPERATIONS.get(f"{kind}-{cell.operation.first_opset}") or find_operation(kind)
         assert operation is not None  # each cell has a sequence
-        outer = self.loop.sources[X.place].port.shape
-        assert outer is not None
-        own = {axis: size for axis, size in zip("NI", cell.inputs[0].shape, strict=True) if size is not None}
         row = declare(
             replace(cell.op, direction=direction),
             operation,
             [name for name in operation.inputs if name in ("sequence_lens", *cell.arguments)],
-            {**dict(zip(axes, outer, strict=True)), **own},
+            {**sizes, **cell.sizes},
             dtype=cell.dtype,
             lengths=None,
             name=self.loop.name,
@@ -192,8 +158,15 @@ class _Match:
         return replace(row, warnings=cell.warnings)
 
 
-def _is_row(wide: tuple[int | None, ...] | None, narrow: tuple[int | None, ...] | None, axis: int) -> bool:
-    """Return whether shape `narrow` is [N, I] and `wide` is the same with a 1 inserted at `axis`."""
-    if wide is None or narrow is None or (len(wide), len(narrow)) != (3, 2):
-        return False
-    return wide[axis] == 1 and wide[2] is not None and wide[2] == narrow[1]
+def _before(value: Output) -> Output | None:
+    """Return what a reshaping operation reads; None for any other operation."""
+    return value.layer.sources[0] if value.layer.type.lower() in _RESHAPING else None
+
+
+def _axes(slices: Slices, wide: Output | None, narrow: Output | None) -> str | None:
+    """Return "TN" or "NT" if slices along T are `wide`, and `narrow` is [N, ...] without T; else None."""
+    outer, inner = (None if value is None else value.port.shape for value in (wide, narrow))
+    if outer is None or inner is None or (len(outer), len(inner)) != (3, 2) or slices.axis > 1:
+        return None
+    matches = outer[slices.axis] == 1 and inner[1] is not None and outer[2] == inner[1]
+    return ("TN", "NT")[slices.axis] if matches else None

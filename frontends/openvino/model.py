@@ -23,9 +23,8 @@ from .ir.bin_file import BinFile
 from .ir.layer import NetLayer, Output
 from .ir.names import input_infos, layer_keys, output_infos, state_names, value_names
 from .ir.variables import variables
-from .layer_values import computed_values, layer_values
 from .layers import BoundLayer, IRLayer
-from .net import Net
+from .net import Net, computed_values, layer_values
 from .schemas import WEIGHTS
 from .states import Session, State, WithVariables
 
@@ -175,36 +174,30 @@ class Model(base.Model):
     def _session(self) -> Any:
         return self._translated().model._session()
 
-    def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+    def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...], *, once: bool = False) -> dict[str, Any]:
         if self._variables:
             return self._calls.run(inputs, outputs)
-        return self._evaluate(inputs, outputs, frozenset())
+        return self._evaluate(inputs, outputs, frozenset(), once=once)
 
     def _run_once(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        if self._variables:
-            return self._calls.run(inputs, outputs)
-        return self._evaluate(inputs, outputs, frozenset(), once=True)
+        return self._run(inputs, outputs, once=True)
 
     def _evaluate(
         self, inputs: dict[str, Any], outputs: tuple[str, ...], missing: frozenset[str], *, once: bool = False
     ) -> dict[str, Any]:
         """Return outputs, constants and other values, in one run of one program, which computes `missing` variables."""
-        constants: dict[str, Any] = {}
-        others: dict[str, Output] = {}
+        program, constants = self._translated(missing), dict[str, Any]()
+        own = {name: self._output_names[name] for name in outputs if name in self._output_names}
         for name in outputs:
-            if name not in self._output_names:
+            if name not in own:
                 value = self._value(name)
                 constants[name] = self.constant(value)
+                if constants[name] is None and value not in program.values:
+                    raise UnsupportedError(
+                        f"{self.label}: {shown(name)} cannot be computed: {value.layer.label} is not translated"
+                    )
                 if constants[name] is None:
-                    others[name] = value
-        program = self._translated(missing)
-        for name, value in others.items():
-            if value not in program.values:
-                raise UnsupportedError(
-                    f"{self.label}: {shown(name)} cannot be computed: {value.layer.label} is not translated"
-                )
-        own = {name: program.values[value] for name, value in others.items()}
-        own |= {name: self._output_names[name] for name in outputs if name in self._output_names}
+                    own[name] = program.values[value]
         run = program.model._run_once if once else program.model._run
         results = run(inputs, tuple(dict.fromkeys(own.values()))) if own else {}
         values: dict[str, Any] = {}

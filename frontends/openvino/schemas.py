@@ -95,7 +95,7 @@ def _first_version(row: Operation, convention: Convention, optional: int) -> Ope
 
 
 _LSTM_SEQUENCE, _LSTM_CELL = _operation("LSTM", "Sequence", 5), _operation("LSTM", "Cell", 4)
-_ROWS = (
+_ROWS = (  # later versions of a type before earlier ones
     _operation("RNN", "Sequence", 5),
     _operation("GRU", "Sequence", 5),
     _LSTM_SEQUENCE,
@@ -108,14 +108,6 @@ _ROWS = (
 # By versioned name, "LSTMSequence-5". A layer has the newest version that its opset includes.
 OPERATIONS: Mapping[str, Operation] = MappingProxyType({row.versioned_name: row for row in _ROWS})
 TYPES = tuple(dict.fromkeys(row.type for row in _ROWS))
-_VERSIONS: Mapping[str, tuple[Operation, ...]] = MappingProxyType(
-    {
-        kind.lower(): tuple(
-            sorted((row for row in _ROWS if row.type == kind), key=lambda row: row.first_opset, reverse=True)
-        )
-        for kind in TYPES
-    }
-)
 # Recurrent types that are not run as layers: what each is, and what to do instead.
 _NOT_RUN = {
     "AUGRUSequence": "a GRU whose update gate is scaled by an attention input; ONNX has no such operator. Run it with "
@@ -129,20 +121,19 @@ _NOT_RUN = {
     "CTCLoss": "a loss for training; ONNX has no such operator",
     "If": "a choice between two bodies, which run only in a whole IR: read_model",
 }
-_NOT_RUN_BY_LOWER_NAME = {name.lower(): text for name, text in _NOT_RUN.items()}
 
 
 def find_operation(kind: str, opset: int | None = None) -> Operation | None:
     """Return the row of a type, in any case, at an opset (None: the newest); None if there is none."""
-    versions = _VERSIONS.get(kind.lower(), ())
+    versions = (row for row in _ROWS if row.type.lower() == kind.lower())
     return next((row for row in versions if opset is None or row.first_opset <= opset), None)
 
 
 def first_opset(kind: str) -> int | None:
     """Return the opset that introduced a type, in any case; None for a type without a row."""
-    return min((row.first_opset for row in _VERSIONS.get(kind.lower(), ())), default=None)
+    return min((row.first_opset for row in _ROWS if row.type.lower() == kind.lower()), default=None)
 
 
 def explain(kind: str) -> str | None:
     """Return why a recurrent type is not run here, and what to do instead; None for any other type."""
-    return _NOT_RUN_BY_LOWER_NAME.get(kind.lower())
+    return next((text for name, text in _NOT_RUN.items() if name.lower() == kind.lower()), None)

@@ -7,7 +7,7 @@ import threading
 from collections import UserDict
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.models.stream import Carrier, ModelStream
 from pyrnnx.operator.tensor_info import TensorInfo
-
-if TYPE_CHECKING:
-    from .model import Model
 
 LARGEST_FIRST = 2**24  # bytes of a first value that is allocated before a call needs it
 
@@ -33,7 +30,7 @@ class WithVariables:
         The ids of variables whose first value depends on inputs, by the names of inputs.
     """
 
-    def __init__(self, model: Model, fed: frozenset[str], layers: bool | frozenset[str]) -> None:
+    def __init__(self, model: Any, fed: frozenset[str], layers: bool | frozenset[str]) -> None:
         self._model, self._fed, self._layers = model, fed, layers
         self.label, self.outputs = model.label, model.outputs
         self.starts: dict[str, AnyArray] = {}
@@ -58,7 +55,8 @@ class WithVariables:
         return self._carrier(frozenset()).states if self._layers else {}
 
     def _carrier(self, missing: frozenset[str]) -> Carrier:
-        return self._model._carrier_of(self._fed, self._layers, missing)
+        carrier: Carrier = self._model._carrier_of(self._fed, self._layers, missing)
+        return carrier
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         absent = self._own.keys() - inputs.keys()
@@ -69,9 +67,10 @@ class WithVariables:
                 "its shape is unknown or too large; set it in `state`, or in stream(initial={...})"
             )
         missing = frozenset(self.computed[name] for name in absent)
-        if not self._layers:
-            return self._model._evaluate(inputs, outputs, missing)
-        results: dict[str, Any] = self._carrier(missing).model._run(inputs, outputs)
+        if self._layers:
+            results: dict[str, Any] = self._carrier(missing).model._run(inputs, outputs)
+        else:
+            results = self._model._evaluate(inputs, outputs, missing)
         return results
 
 

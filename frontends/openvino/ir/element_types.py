@@ -16,38 +16,17 @@ from pyrnnx.errors import FormatError, UnsupportedError, shown
 
 @dataclass(frozen=True)
 class ElementType:
-    """A row of the table of element types.
+    """A row of the table of element types."""
 
-    Attributes
-    ----------
-    name : str
-        Name in ``<data element_type="f32"/>``.
-    precision : str
-        Name in ``<port precision="FP32"/>``.
-    dtype : str or None
-        NumPy name of the dtype of values; None if they are not read.
-    bits : int or None
-        Bits of one element in the .bin; None if the layout is not known.
-    """
-
-    name: str
-    precision: str
-    dtype: str | None
-    bits: int | None
+    name: str  # in ``<data element_type="f32"/>``
+    precision: str  # in ``<port precision="FP32"/>``
+    dtype: str | None  # NumPy name of the dtype of values; None if they are not read
+    bits: int | None  # of one element in the .bin; None if the layout is not known
 
     @property
     def packed(self) -> bool:
         """True if several elements share a byte; reading unpacks them."""
         return self.bits is not None and self.bits < 8
-
-    @property
-    def floating(self) -> bool:
-        return self.dtype in FLOAT_TYPES
-
-    @property
-    def integer(self) -> bool:
-        """True for signed and unsigned integers that are not packed."""
-        return self.dtype in INTEGERS and not self.packed
 
     @property
     def stored_only(self) -> bool:
@@ -60,7 +39,6 @@ class ElementType:
         return None if self.stored_only else self.dtype
 
     def numpy_dtype(self, label: str) -> np.dtype[Any]:
-        """Return the NumPy dtype of constants."""
         if self.dtype is None:
             readable = ", ".join(row.name for row in ELEMENT_TYPES.values() if row.dtype is not None)
             raise UnsupportedError(f"{label}: values of element type {self.name!r} are not read; expected {readable}")
@@ -70,7 +48,6 @@ class ElementType:
             raise UnsupportedError(needs(f"{label}: element type {self.name!r}", "ml_dtypes", "onnx")) from None
 
     def computed_dtype(self, label: str) -> np.dtype[Any]:
-        """Return the NumPy dtype of computed values."""
         dtype = self.numpy_dtype(label)
         if self.stored_only:
             raise UnsupportedError(
@@ -115,11 +92,12 @@ ELEMENT_TYPES: Mapping[str, ElementType] = MappingProxyType({row.name: row for r
 BY_DTYPE: Mapping[str, ElementType] = MappingProxyType(
     {row.dtype: row for row in _ROWS if row.dtype is not None and not row.packed}
 )
+FLOAT_PRECISIONS = tuple(row.precision for row in _ROWS if row.dtype in FLOAT_TYPES)
+INTEGER_PRECISIONS = tuple(row.precision for row in _ROWS if row.dtype in INTEGERS and not row.packed)
 BY_PRECISION: Mapping[str, ElementType] = MappingProxyType({row.precision: row for row in _ROWS})
 
 
 def by_name(label: str, text: str) -> ElementType:
-    """Return the row of an element_type."""
     row = ELEMENT_TYPES.get(text)
     if row is None:
         raise FormatError(f"{label}: element type {shown(text)} is unknown; expected one of {', '.join(ELEMENT_TYPES)}")
@@ -127,7 +105,6 @@ def by_name(label: str, text: str) -> ElementType:
 
 
 def by_precision(label: str, text: str) -> ElementType:
-    """Return the row of a port's precision."""
     row = BY_PRECISION.get(text)
     if row is None:
         raise FormatError(f"{label}: precision {shown(text)} is unknown; expected one of {', '.join(BY_PRECISION)}")

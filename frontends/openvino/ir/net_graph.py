@@ -27,18 +27,7 @@ _BODIES = {"tensoriterator": ("body",), "loop": ("body",), "if": ("then_body", "
 
 @dataclass(frozen=True, eq=False)
 class NetGraph:
-    """The graph of a `<net>` or of a body.
-
-    Attributes
-    ----------
-    name : str
-    version : int
-        10, 11 or newer, which is read as 11.
-    layers, order : tuple of NetLayer
-        The layers in the order of the XML, and in topological order.
-    element : lxml element
-        The `<net>`, or the `<body>`.
-    """
+    """The graph of a `<net>` or of a body; its fields are documented in `Net`."""
 
     name: str
     version: int
@@ -203,6 +192,5 @@ def read_version(what: str, root: etree._Element) -> int:
 
 def newer(version: int) -> list[str]:
     """Return a warning if the version is newer than any known."""
-    if version <= _NEWEST:
-        return []
-    return [f"IR version is {shown(version)}, newer than any known: it is read as version {_NEWEST}"]
+    warning = f"IR version is {shown(version)}, newer than any known: it is read as version {_NEWEST}"
+    return [warning] if version > _NEWEST else []

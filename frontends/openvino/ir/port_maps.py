@@ -38,28 +38,15 @@ class Mapped(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A body and its connections.
+    """A body and its connections."""
 
-    Attributes
-    ----------
-    label : str
-        Name of the body in errors.
-    graph : NetGraph
-    inputs, outputs : tuple of Mapped
-        Inputs have each Parameter once, outputs each port once.
-    back_edges : mapping
-        Result whose value a Parameter has in the next iteration, by the Parameter.
-    iteration, condition : NetLayer or None
-        The Parameter that counts iterations, and the Result that is true if another one follows.
-    """
-
-    label: str
+    label: str  # in errors
     graph: NetGraph
-    inputs: tuple[Mapped, ...]
-    outputs: tuple[Mapped, ...]
-    back_edges: Mapping[NetLayer, NetLayer]
-    iteration: NetLayer | None
-    condition: NetLayer | None
+    inputs: tuple[Mapped, ...]  # each Parameter once
+    outputs: tuple[Mapped, ...]  # each port once
+    back_edges: Mapping[NetLayer, NetLayer]  # Result whose value a Parameter has in the next iteration, by Parameter
+    iteration: NetLayer | None  # Parameter that counts iterations
+    condition: NetLayer | None  # Result that is true if another iteration follows
 
     @property
     def invariant(self) -> tuple[Mapped, ...]:

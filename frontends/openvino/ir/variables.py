@@ -18,24 +18,13 @@ _FIRST_OPSET = 3
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """The value that the layers with one variable_id share.
-
-    Attributes
-    ----------
-    id : str
-    dtype : str or None
-        NumPy name; None if no layer declares it.
-    shape : tuple or None
-        The shape, as in TensorInfo.
-    reads, assigns : tuple of NetLayer
-        The layers, in bodies too; at most one assigns.
-    """
+    """The value that the layers with one variable_id share."""
 
     id: str
-    dtype: str | None
-    shape: tuple[Dimension, ...] | None
-    reads: tuple[NetLayer, ...]
-    assigns: tuple[NetLayer, ...]
+    dtype: str | None  # NumPy name; None if no layer declares it
+    shape: tuple[Dimension, ...] | None  # as in TensorInfo
+    reads: tuple[NetLayer, ...]  # in bodies too
+    assigns: tuple[NetLayer, ...]  # at most one
 
     @property
     def initial(self) -> Output | None:

@@ -17,32 +17,13 @@ from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, printable, sh
 LARGEST_FILE = 2**28  # bytes of an .xml, enough for 100,000 layers: it contains no weights
 _XML_STARTS = (b"<", b"\0<", b"\0\0\0<", b"\xff\xfe", b"\xfe\xff")  # in UTF-8, -16 and -32
 _ONNX_FIELDS = {bytes([number << 3 | 2]) for number in range(2, 9)}  # fields of a ModelProto after ir_version
-_MAGIC = {
-    b"\x1f\x8b": "a gzip file (unpack it)",
-    b"PK\x03\x04": "a zip file (unpack it)",
-    b"\x89HDF": "an HDF5 file",
-    b"\x93NUMPY": "a NumPy array",
-}
 
 
 def parse(xml: Any, what: str, *roots: str) -> etree._Element:
-    """Return the root element of an XML text, bytes or file, or a parsed element itself.
+    """Return the root element of XML: text, bytes, the path of a file of at most 256 MiB, or an element.
 
-    Parameters
-    ----------
-    xml : str, bytes, os.PathLike or lxml element
-        A str that begins with "<" (after blanks) is the text itself, any other a path.
-    what : str
-        Name of the input in errors.
-    *roots : str
-        Allowed tags of the root element.
-
-    Raises
-    ------
-    FormatError
-        The XML is not well-formed, empty, has a document type, or another root.
-    ArgumentError
-        The input has another type, or is a file that cannot be read, is not a regular one, or exceeds 256 MiB.
+    A str that begins with "<" (after blanks) is the text itself, any other a path. `what` is the name of the input in
+    errors, `roots` are the allowed tags.
     """
     element = xml if isinstance(xml, etree._Element) else _parse_bytes(*_read(xml, what), what)
     if element.tag not in roots:
@@ -98,12 +79,10 @@ def _check_head(what: str, head: bytes) -> None:
     """Raise if the first bytes belong to another format, before a large file is read."""
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_XML_STARTS):
         return
-    looks = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
-    if looks is None and head[:1] == b"\x08" and head[2:3] in _ONNX_FIELDS:
-        looks = "an ONNX model (pyrnnx.frontends.onnx.read_model reads it)"
-    if looks is None and b"\0" in head:
-        looks = "binary data, such as a .bin file of weights (pass the .xml instead)"
-    if looks is not None:
+    looks = "an ONNX model (pyrnnx.frontends.onnx.read_model reads it)"
+    if head[:1] != b"\x08" or head[2:3] not in _ONNX_FIELDS:
+        looks = "binary data, such as a .bin file of weights (pass the .xml instead)" if b"\0" in head else ""
+    if looks:
         raise FormatError(f"{what}: not well-formed XML; it looks like {looks}")
 
 

@@ -19,8 +19,6 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "empty": ("", "empty"),
     "empty bytes": (b"", "empty"),
     "binary": (bytes(range(256)), "not well-formed"),
-    "a gzip file": (b"\x1f\x8b\x08" + bytes(64), "looks like a gzip file"),
-    "a zip file": (b"PK\x03\x04" + bytes(64), "looks like a zip file"),
     "an ONNX model": (b"\x08\x08\x12\x07pytorch", "looks like an ONNX model"),
     "weights": (np.arange(9, dtype=np.float32).tobytes(), "looks like binary data, such as a .bin file"),
     "bytes that are not UTF-8": (GOOD.replace("decoder", "d\xe4coder").encode("latin-1"), "not well-formed"),

@@ -105,8 +105,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "alpha without axes": ({"activations_alpha": np.array(1.0)}, "activations_alpha is array(1.); expected a list"),
     "alpha of two axes": ({"activations_alpha": np.ones((1, 1))}, "activations_alpha is"),
     "alpha beyond": ({"activations_alpha": [10**400]}, "activations_alpha contains"),
-    "endless alpha": ({"activations_alpha": itertools.repeat(1.0)}, "activations_alpha has more than 1000 values"),
-    "endless names": ({"activations": itertools.repeat("tanh")}, "activations has more than 1000 values"),
+    "endless alpha": ({"activations_alpha": itertools.repeat(1.0)}, "activations_alpha is repeat(1.0); expected a list"),
+    "endless names": ({"activations": itertools.repeat("tanh")}, "activations is repeat('tanh'); expected a list"),
     "names of bytes": ({"activations": b"tanh"}, "activations is b'tanh'; expected a list"),
 }  # fmt: skip
 
