@@ -281,8 +281,8 @@ def _computed(
         if argument == "sequence_lens":
             value, sizes = size("seq_length", 1), batch_size
         else:
-            value, rest = net.constant(f"{name}/zero", np.zeros((), dtype)), np.array(port.shape[1:], np.int64)
-            parts = [batch_size, net.constant(f"{name}/sizes", rest)]
+            parts = [batch_size, net.constant(f"{name}/sizes", np.array(port.shape[1:], np.int64))]
+            value = net.constant(f"{name}/zero", np.zeros((), dtype))
             (sizes,) = net.layer(f"{name}/shape", "Concat", 1, {"axis": "0"}, parts, [("I64", (len(port.shape),))])
         output = (value.precision, port.shape)
         (values[argument],) = net.layer(name, "Broadcast", 3, {"mode": "numpy"}, [value, sizes], [output])
