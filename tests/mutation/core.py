@@ -5,7 +5,7 @@ from __future__ import annotations
 from mutation.fault import Fault
 
 _ERRORS = "tests/frontends/onnx/operators/test_functions_errors.py tests/layers/test_calls.py"
-_IR = "tests/frontends/openvino/test_functions.py tests/frontends/openvino/test_layers_calls.py"
+_IR = "tests/frontends/openvino/test_functions.py tests/frontends/openvino/test_layers.py"
 
 FAULTS = (
     Fault(

@@ -183,29 +183,6 @@ def test_ports_in_other_forms(kind: str) -> None:
         assert_same(layer(*arrays), wanted)
 
 
-def test_precision_of_ports() -> None:
-    layer = read_layer(write("LSTMSequence", precision="BF16"))
-    assert layer.dtype == "bfloat16"
-    assert [port.precision for port in layer.inputs] == ["BF16", "BF16", "BF16", "I32", "BF16", "BF16", "BF16"]
-    assert str(layer.inputs[3]) == "port 3 (sequence_lengths)"
-    with pytest.raises(PyrnnxError, match=r"port 0 \(X\) was given dtype float32; the layer declares BF16"):
-        layer(*make_arrays(layer))
-
-
-@each_row(("said", "dtype"), [("I8", "int8"), ("I64", "int64"), ("U8", "uint8"), ("U64", "uint64")])
-def test_precision_of_lengths(said: str, dtype: str) -> None:
-    layer = read_layer(write("RNNSequence", precision="FP32").replace('"I32"', f'"{said}"'))
-    arrays = make_arrays(layer)
-    with pytest.raises(
-        PyrnnxError, match=rf"port 2 \(sequence_lengths\) was given dtype int32; the layer declares {said}"
-    ):
-        layer(*arrays)
-    wanted = function("RNNSequence", *arrays)
-    arrays[2] = arrays[2].astype(dtype)
-    assert_same(layer(*arrays), wanted)
-    assert_same(layer(*arrays[:2], arrays[2].tolist(), *arrays[3:]), wanted)  # Python's integers have no dtype
-
-
 def test_version_1_and_onnx_are_the_same_with_peepholes() -> None:
     """compare() takes the ONNX layer's P, in the order i, o, f, to the order f, i, o."""
     onnx_layer = random_layer(RecurrentOp("LSTM", H, input_forget=True), I, peepholes=True)

@@ -35,13 +35,9 @@ LAUGHS = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 10))
 DOCTYPES = {
     "empty document type": "<!DOCTYPE layer>" + GOOD,
     "external document type": '<!DOCTYPE layer SYSTEM "http://localhost:1/layer.dtd">' + GOOD,
-    "public document type": '<!DOCTYPE layer PUBLIC "-//a//b" "layer.dtd">' + GOOD,
     "entity that is not used": DTD + GOOD,
-    "entity": DTD + GOOD.replace("decoder", "&a;"),
-    "external entity": DTD + GOOD.replace("<input>", "&ext;<input>"),
     "external entity in a dimension": DTD + GOOD.replace("<dim>5</dim>", "<dim>&ext;</dim>"),
     "parameter entity": '<!DOCTYPE layer [<!ENTITY % p SYSTEM "file:///etc/passwd"> %p;]>' + GOOD,
-    "billion laughs": f'<!DOCTYPE layer [<!ENTITY l0 "ha">{LAUGHS}]>' + GOOD.replace("decoder", "&l9;"),
     "billion laughs in a dimension": f'<!DOCTYPE layer [<!ENTITY l0 "1">{LAUGHS}]>' + GOOD.replace(">5<", ">&l9;<"),
     "default attributes": '<!DOCTYPE layer [<!ATTLIST data hidden_size CDATA "6">]>'
     + GOOD.replace(' hidden_size="6"', ""),

@@ -6,7 +6,6 @@ import pickle
 import re
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,6 @@ XML, BIN = nets.lstm_net()
 def expected(arrays: dict[str, Array]) -> tuple[Array, ...]:
     X, *others = arrays.values()
     return lstm_sequence(np.maximum(X, 0), *others, *nets.weights().values())
-
-
-def save(folder: Path) -> Path:
-    (folder / "small.xml").write_text(XML)
-    (folder / "small.bin").write_bytes(BIN)
-    return folder / "small.xml"
 
 
 def test_inputs_and_outputs() -> None:
@@ -61,21 +54,6 @@ def test_layers_are_bound_to_their_constants() -> None:
     again = pickle.loads(pickle.dumps(bound))
     arrays = nets.lstm_inputs()
     np.testing.assert_array_equal(again(*arrays.values())[0], bound(*arrays.values())[0])
-
-
-def test_layers_are_lazy(tmp_path: Path) -> None:
-    """The .bin is not touched before a layer is asked for: what stands in it then is what is read."""
-    path = save(tmp_path)
-    path.with_suffix(".bin").write_bytes(bytes(len(BIN)))
-    model = read_model(path)
-    assert "lstm" in model.layers
-    assert "other" not in model.layers
-    assert len(model.layers) == 1
-    with path.with_suffix(".bin").open("r+b") as file:
-        file.write(BIN)
-    bound = model.layers["lstm"]
-    assert isinstance(bound, BoundLayer)
-    np.testing.assert_array_equal(bound.weights["W"], nets.weights()["W"])
 
 
 def test_layers_whose_weights_are_computed_are_as_declared() -> None:

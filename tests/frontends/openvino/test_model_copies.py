@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import openvino_nets as nets
 import pytest
-from openvino_nets import edges, layer
 from rows import each_row
 
-from pyrnnx import Layer, PyrnnxError, RecurrentOp
+from pyrnnx import Layer, RecurrentOp
 from pyrnnx.frontends.openvino import BoundLayer, Model, read_model, write_model
 
 XML, BIN = nets.lstm_net()
@@ -78,22 +77,6 @@ def test_weights_of_a_file_are_not_copied(tmp_path: Path) -> None:
     assert isinstance(bound, BoundLayer)
     assert all(isinstance(owner(array), bytes) for array in bound.weights.values())
     assert held < 2.1 * sum(array.nbytes for array in bound.weights.values())
-
-
-def compressed() -> Model:
-    """Return a model whose W is float16 and converted to float32."""
-    store, shape = nets.Bin(), (1, 24, 4)
-    store.data = BIN
-    half = store.constant(20, "W16", nets.weights()["W"].astype(np.float16), "f16", "FP16")
-    full = layer(21, "W32", "Convert", {"destination_type": "f32"}, [("FP16", shape)], [("FP32", shape)])
-    text = XML.replace("</layers>", f"{half}{full}</layers>").replace(edges("4.0 8.4"), edges("20.0 21.0", "21.1 8.4"))
-    return read_model(text, store.data)
-
-
-def test_constants_that_need_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(PyrnnxError, match=r"^Convert 'W32' \(id 21\): computing .* needs the package onnx; "):
-        compressed().layers["lstm"]
 
 
 CODE = """
