@@ -111,7 +111,7 @@ def _classes(label: str, module: Any) -> Any:
         from . import accelerated
     except AttributeError as error:
         raise UnsupportedError(
-            f"{label}: PyTorch {torch.__version__} has other internals ({error}); expected 2.13, which is tested"
+            f"{label}: PyTorch {torch.__version__} has other internals ({error}); expected 2.13, with which it was run"
         ) from error
     return accelerated
 
