@@ -2,157 +2,75 @@
 
 from __future__ import annotations
 
-from mutation.fault import Fault
+from mutation.fault import faults
 
-_ERRORS = "tests/frontends/onnx/operators/test_functions_errors.py tests/layers/test_calls.py"
-_IR = "tests/frontends/openvino/test_functions.py tests/frontends/openvino/test_layers.py"
-
-FAULTS = (
-    Fault(
-        "a length equal to seq_length is refused",
-        "pyrnnx/operator/check.py",
-        'outside |= array > sizes["T"]',
-        'outside |= array >= sizes["T"]',
-        _ERRORS,
-    ),
-    Fault(
-        "a layer does not copy its lengths",
-        "pyrnnx/operator/check.py",
-        "array = copied(label, name, original, lambda: np.array(original))",
-        "array = copied(label, name, original, lambda: original)",
-        "tests/layers/test_constants.py tests/layers/test_races.py tests/layers/test_calls.py",
-    ),
-    Fault(
-        "weights may have different dtypes",
-        "pyrnnx/operator/check.py",
-        'dtype = arrays["W"].dtype if arrays else None',
-        "dtype = None",
-        _ERRORS,
-    ),
-    Fault(
-        "a GRU of OpenVINO requires a cell state",
-        "pyrnnx/operator/check.py",
-        'and argument in convention.required and (op.has_cell_state or argument != "initial_c")',
-        "and argument in convention.required",
-        _IR,
-    ),
-    Fault(
-        "an argument may have two names",
-        "pyrnnx/operator/check.py",
-        "        if argument in values:\n",
-        "        if argument in values and name in values:\n",
-        "tests/layers/test_calls.py tests/frontends/onnx/operators/test_layers_arguments.py",
-    ),
-    Fault(
-        "alpha and beta are swapped",
-        "pyrnnx/layers/prepare.py",
-        "activation.alpha or 0.0, activation.beta or 0.0",
-        "activation.beta or 0.0, activation.alpha or 0.0",
-        "tests/frontends/onnx/operators/test_functions.py",
-    ),
-    Fault(
-        "input_forget couples f in every convention",
-        "pyrnnx/layers/prepare.py",
-        "coupled_gate=convention.coupled_gate if op.input_forget else None",
-        'coupled_gate="f" if op.input_forget else None',
-        _IR,
-    ),
-    Fault(
-        "PyTorch's GRU has the wrong gate order",
-        "pyrnnx/operator/conventions.py",
-        '"GRU": "rzh"',
-        '"GRU": "zrh"',
-        "tests/operator/test_conventions.py tests/frontends/torch",
-    ),
-    Fault(
-        "LSTMSequence-1 has the wrong peephole order",
-        "pyrnnx/operator/conventions.py",
-        'name="OpenVINO sequence, version 1", peepholes="fio"',
-        'name="OpenVINO sequence, version 1", peepholes="iof"',
-        "tests/operator/test_conventions.py tests/frontends/openvino/test_functions.py",
-    ),
-    Fault(
-        "Wb and Rb both get the whole bias",
-        "pyrnnx/operator/conventions.py",
-        'return blocks[f"b_{gate}"] if kind == "Wb" else zero',
-        'return blocks[f"b_{gate}"]',
-        "tests/operator/test_conventions.py",
-    ),
-    Fault(
-        "a clip of zero is accepted",
-        "pyrnnx/operator/op.py",
-        "not 0 < clip < math.inf",
-        "not 0 <= clip < math.inf",
-        "tests/operator/test_op.py",
-    ),
-    Fault(
-        "linear_before_reset of an LSTM is accepted",
-        "pyrnnx/operator/op.py",
-        "if value and self.cell != cell:",
-        "if value and self.cell == 'RNN':",
-        "tests/operator/test_op.py",
-    ),
-    Fault(
-        "a copy of a layer loses its constants",
-        "pyrnnx/layers/layer.py",
-        "            constants=dict(self.constants),\n",
-        "",
-        "tests/layers/test_constants.py",
-    ),
-    Fault(
-        "a row without steps loses its state",
-        "pyrnnx/layers/stream.py",
-        "resting = lengths == 0",
-        "resting = lengths < 0",
-        "tests/layers/test_stream.py",
-    ),
-    Fault(
-        "a stream returns its states without a copy",
-        "pyrnnx/layers/stream.py",
-        "return tuple(array.copy() for array in (self._h, self._c) if array is not None)",
-        "return tuple(array for array in (self._h, self._c) if array is not None)",
-        "tests/layers/test_stream.py",
-    ),
-    Fault(
-        "a stack's stream does not update its states",
-        "pyrnnx/stacks/stream.py",
-        "self._states, self._spare = spare, states",
-        "self._spare = spare",
-        "tests/stacks/test_stream.py",
-    ),
-    Fault(
-        "states of ragged sequences are in the wrong order",
-        "pyrnnx/stacks/stack.py",
-        "whole[:, rows] = part",
-        "whole[:, : len(rows)] = part",
-        "tests/stacks/test_ragged.py",
-    ),
-    Fault(
-        "a bucket runs without lengths",
-        "pyrnnx/stacks/ragged.py",
-        "None if lengths[-1] == T else lengths",
-        "None if lengths[0] == T else lengths",
-        "tests/stacks/test_ragged.py",
-    ),
-    Fault(
-        "all layers get the states of the first layer",
-        "pyrnnx/stacks/states.py",
-        "return [whole[end - D : end] if D else None",
-        "return [whole[:D] if D else None",
-        "tests/stacks/test_stack.py",
-    ),
-    Fault(
-        "the states of a model's stream share memory with results",
-        "pyrnnx/models/stream.py",
-        "values = {name: results[output].copy() for output, name in self._copied}",
-        "values = {name: results[output] for output, name in self._copied}",
-        "tests/models/test_stream.py tests/frontends/onnx/streams/test_model_stream.py",
-    ),
-    Fault(
-        "missing states are not reset",
-        "pyrnnx/models/stream.py",
-        "        self._check_names(checked)\n        self._values = {**self._first, **checked}",
-        "        self._check_names(checked)\n        self._values = {**self._values, **checked}",
-        "tests/models/test_stream.py tests/frontends/onnx/streams/test_model_stream_states.py",
-    ),
-)
+FAULTS = faults(r"""
+a length equal to seq_length is refused [pyrnnx/operator/check.py]
+    outside |= array > sizes["T"]
+    outside |= array >= sizes["T"]
+    tests/frontends/onnx/operators/test_functions_errors.py tests/layers/test_calls.py
+a layer does not copy its lengths [pyrnnx/operator/check.py]
+    array = copied(label, name, original, lambda: np.array(original))
+    array = copied(label, name, original, lambda: original)
+    tests/layers/test_constants.py tests/layers/test_races.py tests/layers/test_calls.py
+a GRU of OpenVINO requires a cell state [pyrnnx/operator/check.py]
+    and argument in convention.required and (op.has_cell_state or argument != "initial_c")
+    and argument in convention.required
+    tests/frontends/openvino/test_functions.py tests/frontends/openvino/test_layers.py
+an argument may have two names [pyrnnx/operator/check.py]
+            if argument in values:\n
+            if argument in values and name in values:\n
+    tests/layers/test_calls.py tests/frontends/onnx/operators/test_layers_arguments.py
+alpha and beta are swapped [pyrnnx/layers/prepare.py]
+    activation.alpha or 0.0, activation.beta or 0.0
+    activation.beta or 0.0, activation.alpha or 0.0
+    tests/frontends/onnx/operators/test_functions.py
+input_forget couples f in every convention [pyrnnx/layers/prepare.py]
+    coupled_gate=convention.coupled_gate if op.input_forget else None
+    coupled_gate="f" if op.input_forget else None
+    tests/frontends/openvino/test_functions.py tests/frontends/openvino/test_layers.py
+PyTorch's GRU has the wrong gate order [pyrnnx/operator/conventions.py]
+    "GRU": "rzh"
+    "GRU": "zrh"
+    tests/operator/test_conventions.py tests/frontends/torch
+LSTMSequence-1 has the wrong peephole order [pyrnnx/operator/conventions.py]
+    name="OpenVINO sequence, version 1", peepholes="fio"
+    name="OpenVINO sequence, version 1", peepholes="iof"
+    tests/operator/test_conventions.py tests/frontends/openvino/test_functions.py
+Wb and Rb both get the whole bias [pyrnnx/operator/conventions.py]
+    return blocks[f"b_{gate}"] if kind == "Wb" else zero
+    return blocks[f"b_{gate}"]
+    tests/operator/test_conventions.py
+a copy of a layer loses its constants [pyrnnx/layers/layer.py]
+                constants=dict(self.constants),\n
+    (nothing)
+    tests/layers/test_constants.py
+a row without steps loses its state [pyrnnx/layers/stream.py]
+    resting = lengths == 0
+    resting = lengths < 0
+    tests/layers/test_stream.py
+a stream returns its states without a copy [pyrnnx/layers/stream.py]
+    return tuple(array.copy() for array in (self._h, self._c) if array is not None)
+    return tuple(array for array in (self._h, self._c) if array is not None)
+    tests/layers/test_stream.py
+a stack's stream does not update its states [pyrnnx/stacks/stream.py]
+    self._states, self._spare = spare, states
+    self._spare = spare
+    tests/stacks/test_stream.py
+states of ragged sequences are in the wrong order [pyrnnx/stacks/stack.py]
+    whole[:, rows] = part
+    whole[:, : len(rows)] = part
+    tests/stacks/test_ragged.py
+a bucket runs without lengths [pyrnnx/stacks/ragged.py]
+    None if lengths[-1] == T else lengths
+    None if lengths[0] == T else lengths
+    tests/stacks/test_ragged.py
+all layers get the states of the first layer [pyrnnx/stacks/states.py]
+    return [whole[end - D : end] if D else None
+    return [whole[:D] if D else None
+    tests/stacks/test_stack.py
+the states of a model's stream share memory with results [pyrnnx/models/stream.py]
+    values = {name: results[output].copy() for output, name in self._copied}
+    values = {name: results[output] for output, name in self._copied}
+    tests/models/test_stream.py tests/frontends/onnx/streams/test_model_stream.py
+""")

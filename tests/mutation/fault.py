@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 
@@ -29,3 +30,18 @@ class Fault(NamedTuple):
     def is_compiled(self) -> bool:
         """True if the file must be compiled."""
         return not self.path.endswith(".py")
+
+
+def faults(table: str) -> tuple[Fault, ...]:
+    r"""Return the faults of a text: the name [the file], then indented the text, its replacement, and the tests.
+
+    \n stands for the end of a line, and a blank at the begin of a text belongs to it.
+    """
+    rows = []
+    for block in re.split(r"^(?=\S)", table.strip("\n"), flags=re.MULTILINE)[1:]:
+        head, text, replacement, *tests = block.rstrip("\n").split("\n")
+        name, _, path = head.removesuffix("]").rpartition(" [")
+        text, replacement = (line[4:].replace("\\n", "\n") for line in (text, replacement))
+        replacement = "" if replacement == "(nothing)" else replacement
+        rows.append(Fault(name, path, text, replacement, " ".join(" ".join(tests).split())))
+    return tuple(rows)
