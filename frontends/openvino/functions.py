@@ -8,7 +8,7 @@ from typing import Any
 from pyrnnx._internal import scalars
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.signatures import known_arguments
-from pyrnnx.errors import UnsupportedError
+from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.operator import check
 
 from .attributes import build_op
@@ -271,4 +271,9 @@ def _run(operation_type: str, arguments: dict[str, Any]) -> tuple[AnyArray, ...]
         hidden_size = check.hidden_size(operation_type, operation.cell, convention, inputs["R"])
     op = build_op(operation, operation_type, hidden_size, arguments)
     weights = {name: inputs.pop(name) for name in WEIGHTS if name in inputs}
-    return BoundLayer(operation, op, **weights)._for_one_call()(*inputs.values())
+    try:
+        layer = BoundLayer(operation, op, **weights)
+    except ArgumentError:
+        check.like_x(operation_type, inputs["X"], weights)
+        raise
+    return layer._for_one_call()(*inputs.values())

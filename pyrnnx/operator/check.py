@@ -304,6 +304,13 @@ def same_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: s
         _of_dtype(label, name, value, dtype, whose)
 
 
+def like_x(label: str, X: Any, weights: Mapping[str, Any]) -> None:
+    """Raise if one of the weights, by their names, has another dtype than X: the caller knows that one is wrong."""
+    dtype = np.asarray(X).dtype
+    for name, value in weights.items() if dtype_name(dtype) in FLOAT_TYPES else ():
+        same_dtype(label, name, value, dtype, "X")
+
+
 def _of_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: str) -> AnyArray:
     array = native(label, name, as_array(label, name, value))
     _reject_dtype(label, name, value, array, dtype, whose)

@@ -246,8 +246,8 @@ class RecurrentOp:
         if label is not None and not isinstance(label, str):
             raise ArgumentError(f"RecurrentOp: label is {shown(label)}; expected a string, or None")
         if not isinstance(self.cell, str) or self.cell not in CELLS:
-            where = f"{label}: " if label else ""
-            raise ArgumentError(f"{where}cell is {shown(self.cell)}; expected one of {', '.join(CELLS)}")
+            where = label or type(self).__name__
+            raise ArgumentError(f"{where}: cell is {shown(self.cell)}; expected one of {', '.join(CELLS)}")
         object.__setattr__(self, "cell", str(self.cell))
         label = label or self.cell
         size = integer(label, "hidden_size", self.hidden_size, 1, expected="a positive integer")

@@ -12,6 +12,8 @@ from layers import bfloat16, random_layer
 from rows import each_row
 
 from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, ArgumentError, Convention, Layer, PyrnnxError, RecurrentOp
+from pyrnnx.frontends.onnx import rnn
+from pyrnnx.frontends.openvino import rnn_sequence
 from pyrnnx.operator.conventions import CANONICAL
 from pyrnnx.operator.op import CellName
 
@@ -168,6 +170,15 @@ def test_a_dtype_error_of_weights() -> None:
         Layer(RecurrentOp("RNN", 2), np.ones((1, 2, 3), np.float32), np.ones((1, 2, 2)))
     with pytest.raises(ArgumentError, match=r"W has dtype int64; .*: W\.astype\(np\.float32\)$"):
         Layer(RecurrentOp("RNN", 2), np.ones((1, 2, 3), int), np.ones((1, 2, 2)))
+
+
+def test_a_dtype_error_names_the_array_that_differs_from_x() -> None:
+    W, R, B = np.ones((1, H, I)), np.ones((1, H, H), np.float32), np.ones((1, H), np.float32)
+    words = r"W has dtype float64; expected float32, the dtype of X: W\.astype\(np\.float32\)$"
+    with pytest.raises(ArgumentError, match=words):
+        rnn(X, W, R)
+    with pytest.raises(ArgumentError, match=words):
+        rnn_sequence(SWAPPED["X"], SWAPPED["h"], LENS, W, R, B)
 
 
 @each_row("convention", [CANONICAL, OPENVINO_SEQUENCE], ids=["ONNX", "OpenVINO"])

@@ -119,7 +119,7 @@ def test_operator_is_a_value(cell: CellName) -> None:
 
 TANH = Activation("Tanh")
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown cell": ({"cell": "QRNN"}, r"cell is 'QRNN'; expected one of RNN, GRU, LSTM"),
+    "unknown cell": ({"cell": "QRNN"}, r"^RecurrentOp: cell is 'QRNN'; expected one of RNN, GRU, LSTM"),
     "hidden_size 0": ({"hidden_size": 0}, r"GRU: hidden_size is 0; expected a positive integer"),
     "hidden_size negative": ({"hidden_size": -5}, r"hidden_size is -5"),
     "hidden_size bool": ({"hidden_size": True}, r"hidden_size is True"),

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pyrnnx._internal.dtypes import AnyArray, dtype_name
 from pyrnnx._internal.signatures import known_arguments
-from pyrnnx.errors import UnsupportedError
+from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import ONNX_LAYOUTS
@@ -333,4 +333,9 @@ def _run(
 ) -> tuple[AnyArray, ...]:
     definition = schema(operator, opset)
     read = read_attributes(definition, operator, attributes)
-    return build_layer(definition, operator, weights, read, Layer)._for_one_call().run(X, *rest)
+    try:
+        layer = build_layer(definition, operator, weights, read, Layer)
+    except ArgumentError:
+        check.like_x(operator, X, weights)
+        raise
+    return layer._for_one_call().run(X, *rest)
