@@ -175,13 +175,9 @@ def layer_values(
     for info, layer in zip(outputs, net.results, strict=True):
         names.setdefault(layer.sources[0], []).append(info.name)
 
-    def neighbours(layer: NetLayer, value: Output) -> tuple[str, ...]:
-        types = [reader.type for reader, _ in net.consumers(value)] if value.layer is layer else [value.layer.type]
-        return tuple(kind for kind in types if kind not in ("Parameter", "Result"))
-
     return {
         keys[layer]: {
-            argument: LayerValue(axes, tuple(dict.fromkeys(names[value])), neighbours(layer, value))
+            argument: LayerValue(axes, tuple(dict.fromkeys(names[value])))
             for argument, axes, value in _arrays(net, layer)
             if value in names
         }

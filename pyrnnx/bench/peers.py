@@ -22,8 +22,6 @@ from pyrnnx.testing.runtimes.worker import line_of
 # SciPy's BLAS would start its own threads. It reads the variable when it is loaded, so set it before importing pyrnnx.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-NOT_INSTALLED = "not installed"
-
 
 class Peer:
     """Library prepared for one case.
@@ -47,7 +45,7 @@ class Peer:
     @classmethod
     def refusal(cls, case: Case) -> str | None:
         """Return why this library cannot run the case, or None if it can."""
-        return None if cls.is_installed() else NOT_INSTALLED
+        return None if cls.is_installed() else "not installed"
 
     @classmethod
     def is_installed(cls) -> bool:

@@ -22,7 +22,7 @@ COMMANDS = {
         "Run a model over all sequences of a source larger than memory, in several processes or on a Dask cluster."
     ),
     "compare": "Compare two models or layers: their conventions and their numbers.",
-    "check": "Compare a model's outputs with those of other runtimes, and show which of them are right.",
+    "check": "Show whether a model's outputs are right, how fast it is beside other runtimes, and whether to change.",
     "convert": "Write a model, a recurrent layer of one, or weights as ONNX or as OpenVINO IR.",
     "bench": "Time a model or an operator in pyrnnx and in the installed peers: ONNX Runtime, OpenVINO, PyTorch.",
     "conformance": (

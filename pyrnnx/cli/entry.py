@@ -85,7 +85,8 @@ def _usage(error: Any) -> str:
     """Return the message of a usage error, with its command and what that expects."""
     from pyrnnx.cli.app import COMMANDS
 
-    text, context = shortened(" ".join(error.format_message().split())), error.ctx
+    text = error.format_message().replace("Value error, ", "")  # words of a library of Typer
+    text, context = shortened(" ".join(text.split())), error.ctx
     if context is None or context.parent is None:
         return f"{text} (commands: {', '.join(COMMANDS)})"
     is_value = text.startswith("Invalid value")  # the message says what is expected

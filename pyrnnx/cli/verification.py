@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,16 +14,17 @@ from pyrnnx.comparison.agreement import LONG, agreement
 from pyrnnx.comparison.calls import run_layer
 from pyrnnx.comparison.distances import largest
 from pyrnnx.comparison.models import try_models
-from pyrnnx.comparison.models.runs import Call, try_alone
+from pyrnnx.comparison.models.runs import Call
 from pyrnnx.comparison.models.tries import Tries, unvaried
-from pyrnnx.errors import PyrnnxError
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import load
 from pyrnnx.models.model import Model, layer_values
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
 from pyrnnx.stacks.stack import Stack
+from pyrnnx.testing.models.calls import try_calls
+from pyrnnx.testing.same.errors import named_after
 
-Pairs: TypeAlias = dict[str, tuple[Any, Any]]  # outputs of the target and of the source, by name
+Arrays: TypeAlias = Mapping[str, Any]
 
 
 class Verified(NamedTuple):
@@ -37,31 +38,55 @@ class Verified(NamedTuple):
 
 
 def verify(
-    source: Model | Layer | Stack, target: Path, arrays: Mapping[str, AnyArray], runtime: str | None
+    source: Model | Layer | Stack,
+    target: Path,
+    arrays: Mapping[str, AnyArray],
+    dims: Mapping[str, int],
+    runtime: str | None,
 ) -> Verified:
     """Read the target, and compare its outputs with the source's on the same inputs, in several calls.
 
     Inputs of a model that are not in `arrays` are random. With a `runtime`, a session of ONNX Runtime runs the target.
     An error is raised if the models take different inputs, for example if a variable has become an input.
     """
+    with named_after("convert"):
+        tries, calls = _calls(source, target, arrays, dims, runtime)
+        differences: dict[str, float] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
+        same = True
+        for inputs, outputs, expected in calls:
+            result = agreement(outputs, expected, LONG)
+            same = same and result.apart is None
+            shapes = shapes or {name: np.shape(array) for name, array in inputs.items()}
+            for name, value in result.differences.items():
+                differences[name] = largest((differences.get(name, math.nan), value))
+    return Verified(differences, same, [*tries.reasons, *unvaried(tries.spreads)], shapes, tries.calls)
+
+
+def _calls(
+    source: Model | Layer | Stack, target: Path, arrays: Arrays, dims: Mapping[str, int], runtime: str | None
+) -> tuple[Tries[Any], Iterator[tuple[Arrays, Arrays, Arrays]]]:
+    """Return the calls, and for each of them its inputs, the outputs of the target, and those of the source."""
     if not isinstance(source, Model):
         written: Any = load(target)
-        tries = try_alone(written, {}, 0, {}, "convert", "--input")
-        return verified(((_pairs(source, written, call), call.inputs) for call in tries), tries)
+        alone = try_calls(written, {}, 0, {}, "convert")
+        return alone, ((call.inputs, call.outputs, _expected(source, written, call)) for call in alone)
     if runtime is not None:
         run = _session(target)
-        tries = try_alone(source, arrays, 0, {}, "convert", "--input", _not_run)
-        return verified(((_paired(run(call.inputs), call.outputs), call.inputs) for call in tries), tries)
-    matched, both = try_models(source, load(target), arrays, 0)
-    of_source = target.suffix == ".xml"  # whose inputs have the names of the source
-    calls = (
-        ({name: (b, a) for name, (a, b) in matched.values(run).items()}, run.inputs_a if of_source else run.inputs_b)
-        for run in both
+        alone = try_calls(source, arrays, 0, dims, "convert")
+        return alone, ((call.inputs, run(call.inputs), call.outputs) for call in alone)
+    matched, both = try_models(source, load(target), arrays, 0, dims)
+    values = ((run, matched.values(run)) for run in both)
+    return both, (
+        (
+            run.inputs_a if target.suffix == ".xml" else run.inputs_b,  # an IR has the names of the source
+            *({name: pair[place] for name, pair in pairs.items()} for place in (1, 0)),
+        )
+        for run, pairs in values
     )
-    return verified(calls, both)
 
 
-def _session(target: Path) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+def _session(target: Path) -> Callable[[Arrays], dict[str, Any]]:
     """Return a function that runs a model with operators of pyrnnx in ONNX Runtime."""
     import onnxruntime
 
@@ -75,33 +100,10 @@ def _session(target: Path) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
 
 
-def _not_run(error: PyrnnxError) -> str:
-    return f"it does not run on random inputs of the declared sizes; pass arrays by --input: {error}"
-
-
-def _paired(outputs: Mapping[str, Any], expected: Mapping[str, Any]) -> Pairs:
-    return {name: (array, expected[name]) for name, array in outputs.items()}
-
-
-def verified(calls: Iterable[tuple[Pairs, Mapping[str, Any]]], tries: Tries[Any]) -> Verified:
-    """Compare the outputs of all calls, which have their inputs, too."""
-    differences: dict[str, float] = {}
-    shapes: dict[str, tuple[int, ...]] = {}
-    same = True
-    for pairs, inputs in calls:
-        outputs, expected = ({name: pair[place] for name, pair in pairs.items()} for place in (0, 1))
-        result = agreement(outputs, expected, LONG)
-        same = same and result.apart is None
-        shapes = shapes or {name: np.shape(array) for name, array in inputs.items()}
-        for name, value in result.differences.items():
-            differences[name] = largest((differences.get(name, math.nan), value))
-    return Verified(differences, same, [*tries.reasons, *unvaried(tries.spreads)], shapes, tries.calls)
-
-
-def _pairs(layer: Layer | Stack, written: Model, call: Call) -> Pairs:
-    """Return the outputs of a model of a layer or stack, and of the layer or stack."""
+def _expected(layer: Layer | Stack, written: Model, call: Call) -> dict[str, Any]:
+    """Return the outputs of a layer or stack by the names of the model that was written from it."""
     if isinstance(layer, Stack):
-        return _paired(call.outputs, dict(zip(call.outputs, layer.run(**call.inputs), strict=True)))
+        return dict(zip(call.outputs, layer.run(**call.inputs), strict=True))
     (values,) = layer_values(written).values()
     arrays = {}
     for argument, value in values.items():
@@ -111,7 +113,7 @@ def _pairs(layer: Layer | Stack, written: Model, call: Call) -> Pairs:
         arrays["sequence_lens"] = arrays["sequence_lens"].astype(np.int32)  # IRs have several types of lengths
     expected = run_layer(layer, arrays)
     return {
-        name: (call.outputs[name], rearrange(expected[argument], CANONICAL.axes_of(argument), value.axes))
+        name: rearrange(expected[argument], CANONICAL.axes_of(argument), value.axes)
         for argument, value in values.items()
         for name in value.names
         if name in call.outputs and argument in expected

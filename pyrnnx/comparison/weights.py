@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -97,7 +98,8 @@ def in_lines(blocks: Iterable[WeightBlock]) -> list[str]:
         return [f"weights: the same ({', '.join(notes)}, zero in the other)" if notes else "weights: the same"]
     lines: dict[str, list[str]] = {}
     for block in apart:
-        words = f"{block.gate} {block.largest:.3g} ({block.largest_relative:.3g})"
+        is_finite = math.isfinite(block.largest_relative)  # a quantized weight may be zero where the other is not
+        words = f"{block.gate} {block.largest:.3g}" + (f" ({block.largest_relative:.3g})" if is_finite else "")
         lines.setdefault(f"{block.name} {block.direction}", []).append(words)
     title = "weights: largest difference by gate (relative)" + "".join(f"; {note}" for note in notes)
     return [title, *(f"  {where}: {', '.join(words)}" for where, words in lines.items())]

@@ -18,14 +18,10 @@ from pyrnnx.operator.tensor_info import TensorInfo
 
 
 class LayerValue(NamedTuple):
-    """An input or output of a recurrent layer in its model: axis letters, all names, and the operators next to it.
-
-    `neighbours` are the types of what computes an input, or reads an output.
-    """
+    """An input or output of a recurrent layer in its model: axis letters, and all names."""
 
     axes: str
     names: tuple[str, ...]
-    neighbours: tuple[str, ...] = ()
 
 
 class Model(Immutable, ABC):

@@ -98,7 +98,7 @@ USAGE: dict[str, tuple[list[str], str]] = {
     "no command": (["frobnicate"], "No such command 'frobnicate'. (commands: inspect, run,"),
     "an unknown command": (["inspct"], "No such command 'inspct'. Did you mean 'inspect'?"),
     "an unknown option": (["inspect", ONNX, "--jsno"], "inspect: No such option"),
-    "a missing argument": (["compare", ONNX], "compare: Missing argument 'B'. (Usage: pyrnnx compare [OPTIONS] "),
+    "a missing argument": (["compare", ONNX], "compare: Missing argument 'OTHER'. (Usage: pyrnnx compare [OPTIONS] "),
     "too many arguments": (["inspect", ONNX, XML], "inspect: Got unexpected extra argument"),
     "no number": (
         ["run", ONNX, "--seed", "x"],

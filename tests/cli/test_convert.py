@@ -205,7 +205,7 @@ def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
     first = data.index(layer.weights["W"].tobytes()[:16])
     data[first + 3] ^= 0x40  # the highest bit of the exponent
     (tmp_path / "s.bin").write_bytes(data)
-    found = verification.verify(load(SMALL), tmp_path / "s.xml", {}, None)
+    found = verification.verify(load(SMALL), tmp_path / "s.xml", {}, {}, None)
     assert not found.same
     assert max(found.differences.values()) > 0.01
 

@@ -38,6 +38,7 @@ REJECTED: dict[str, dict[str, tuple[str, str]]] = {
         "an input": ("{onnx} --input Z=3", "check: --input: 'Z' is unknown; expected one of X, sequence_lens"),
         "inputs": ("{onnx} --input {onnx}", "expected NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or"),
         "layer with dimensions": ("{xml} --dim T=3", "a single layer"),
+        "runtime": ("{onnx} --against torch", "--against: check: against has 'torch'; expected names out of "),
     },
     "compare": {
         "no such file": ("missing.onnx {xml}", "missing.onnx"),
@@ -50,6 +51,7 @@ REJECTED: dict[str, dict[str, tuple[str, str]]] = {
     "bench": {
         "nothing": ("", "bench: neither MODEL nor --op was given; expected one"),
         "both": ("{onnx} {op}", "bench: MODEL and --op were both given; expected one"),
+        "operator": ("--op CNN", "bench: Invalid value for '--op': 'CNN' is not one of 'LSTM', 'GRU', 'RNN'."),
         "shape": ("--op LSTM --shape 1,2,3", "bench: --shape is '1,2,3'; expected four numbers T,N,I,H"),
         "size": ("--op LSTM --shape 1,0,3,4", "--shape is '1,0,3,4'; expected four numbers T,N,I,H, 1 or above"),
         "form": ("--op LSTM --linear-before-reset", "expected GRU"),

@@ -90,12 +90,6 @@ def test_a_layer_alone(files: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     }
 
 
-def test_times(capsys: pytest.CaptureFixture[str]) -> None:
-    found = facts(capsys, ONNX, "--seed", "0", "--repeat", "5")["seconds"]
-    assert list(found) == ["load", "first call", "call, least of 5", "call, median"]
-    assert all(value > 0 for value in found.values())
-
-
 def test_what_runs_with_no_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 3]) for name in ("X", "Y")]
     node = helper.make_node("Reshape", ["X", "s"], ["Y"])

@@ -159,20 +159,13 @@ class RecurrentModel:
 
     def values(self) -> dict[str, dict[str, LayerValue]]:
         """Return names and axes of the arrays of each top-level layer, except weights."""
-        writers = {value: (node.op_type,) for node in self.graph.node for value in node.output}
-        readers: dict[str, tuple[str, ...]] = {}
-        for node in self.graph.node:
-            for value in node.input:
-                readers[value] = (*readers.get(value, ()), node.op_type)
         values: dict[str, dict[str, LayerValue]] = {}
         for name, site in self.sites.items():
             if site.place[0] is self.graph and is_recurrent(site.node):
                 named = [*site.sources().items(), *zip(site.results, site.node.output, strict=False)]
                 axes_of, kept = site.layer.convention.axes_of, OPERATORS[site.node.op_type].weights
                 values[name] = {
-                    key: LayerValue(axes_of(key), (value,), (readers if key in OUTPUTS else writers).get(value, ()))
-                    for key, value in named
-                    if value and key not in kept
+                    key: LayerValue(axes_of(key), (value,)) for key, value in named if value and key not in kept
                 }
         return values
 

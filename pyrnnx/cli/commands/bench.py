@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+import numpy as np
 import typer
 from rich.console import RenderableType
 
+from pyrnnx.bench.breakdown import Breakdown, measure_parts
+from pyrnnx.bench.measured import Measurement, measure_case, measure_model
+from pyrnnx.bench.timing import milliseconds
+from pyrnnx.bench.workload import Case
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Dims, Inputs, Json, Seed, integer, sizes
 from pyrnnx.cli.arrays import given_inputs
 from pyrnnx.cli.output import Result, progress
+from pyrnnx.cli.verdict import guessed_sizes
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import Model
-
-if TYPE_CHECKING:
-    from pyrnnx.bench.breakdown import Breakdown
-    from pyrnnx.bench.measured import Measurement
-    from pyrnnx.bench.workload import Case
+from pyrnnx.testing.models.calls import timed_call
+from pyrnnx.testing.models.quantized import is_quantized
 
 SHAPE = "100,8,128,128"
 
@@ -34,7 +37,9 @@ SHAPE = "100,8,128,128"
     notes=(
         "All libraries run in this process in turns, so that changes in the speed of the machine affect all equally. A "
         "ratio is the median over the rounds of a library's time divided by pyrnnx's: above 1 pyrnnx is faster. A "
-        "library whose results differ is reported and not timed.",
+        "library whose results differ is reported and not timed, unless the layers of the model round to 8 bits.",
+        "An ONNX model runs in InferenceSession of pyrnnx.onnxruntime and of onnxruntime, an IR in pyrnnx.load. Random "
+        "inputs have 1 row and 50 steps where their sizes are open; --dim sets other sizes.",
         "--layers times pyrnnx alone. ONNX Runtime's profile has the time of each node, in whole microseconds, with "
         "what it takes to write down the node's arrays: small nodes look slower than they are. So the table has shares "
         "of the nodes' time, and the time of a call is measured without a profile.",
@@ -88,32 +93,41 @@ def bench(
     if (model is None) == (op is None):
         given = "neither MODEL nor --op was given" if model is None else "MODEL and --op were both given"
         raise ArgumentError(f"bench: {given}; expected one")
-    forms = {"--bidirectional": bidirectional, "--linear-before-reset": linear_before_reset}
+    of_operator = {"--shape": shape, "--dtype": dtype, "--bidirectional": bidirectional}
+    of_operator["--linear-before-reset"] = linear_before_reset
     if op is None:
-        _reject({"--shape": shape, "--dtype": dtype, **forms}, "a model")
+        _reject(of_operator, "a model")
     else:
         _reject({"--dim": dims, "--input": inputs, "--layers": layers}, "--op")
     _reject({"--against": against if layers else None}, "--layers")
     names = None if against is None else against.split(",")
     with progress() as show:
         show(f"bench: {op or model}")
+
+        def tell(text: str) -> None:
+            show(f"bench: {op or model}: {text}")
+
         if op is not None:
-            from pyrnnx.bench.measured import measure_case
-
             case = _case(op, shape or SHAPE, dtype or "float32", bidirectional, linear_before_reset)
-            measurement = measure_case(case, names, threads, repeat, progress=_with(show, op))
-            return Result(measurement.to_dict(), _shown(measurement))
-        path = Path(str(model))
-        feeds = _inputs(str(path), inputs, seed, sizes("bench: --dim", dims))
+            measured = measure_case(case, names, threads, repeat, progress=tell)
+            return Result(measured.to_dict(), _shown(measured))
+        path, read = Path(str(model)), read_model_or_layer(str(model))
+        if not isinstance(read, Model):
+            raise ArgumentError(f"bench: {read.label} is a single layer; expected a whole model, or --op")
+        arrays = given_inputs("bench: --input", inputs, read.inputs)
+        feeds, guessed = timed_call(read, arrays, seed, sizes("bench: --dim", dims), "bench")
         if layers:
-            from pyrnnx.bench.breakdown import measure_parts
-
-            parts = measure_parts(path, feeds, threads, repeat, progress=_with(show, path))
-            return Result(parts.to_dict(), _shown_parts(parts))
-        from pyrnnx.bench.measured import measure_model
-
-        measurement = measure_model(path, feeds, names, threads, repeat, progress=_with(show, path))
-    return Result(measurement.to_dict(), _shown(measurement))
+            parts = measure_parts(path, feeds, threads, repeat, progress=tell)
+            data, report = parts.to_dict(), _shown_parts(parts)
+        else:
+            same = not is_quantized(read)  # a last bit makes a difference of a code of 8 bits
+            measured = measure_model(path, feeds, names, threads, repeat, same=same, progress=tell)
+            data, report = measured.to_dict(), _shown(measured)
+    shapes = {name: list(np.shape(array)) for name, array in feeds.items()}
+    inputs_shown = tables.pairs([("inputs", ", ".join(f"{name} {tables.shape(shapes[name])}" for name in shapes))])
+    warning = guessed_sizes(guessed)
+    report = [report[0], inputs_shown, *report[1:], *([tables.line(warning, "yellow")] if warning else [])]
+    return Result({**data, "input_shapes": shapes, "guessed": guessed}, report)
 
 
 def _reject(options: Mapping[str, Any], subject: str) -> None:
@@ -122,13 +136,7 @@ def _reject(options: Mapping[str, Any], subject: str) -> None:
             raise ArgumentError(f"bench: {name} does not apply to {subject}; expected it left out")
 
 
-def _with(show: Callable[[str], None], subject: Any) -> Callable[[str], None]:
-    return lambda text: show(f"bench: {subject}: {text}")
-
-
 def _case(op: Any, shape: str, dtype: str, bidirectional: bool, linear_before_reset: bool) -> Case:
-    from pyrnnx.bench.workload import Case
-
     if linear_before_reset and op != "GRU":
         raise ArgumentError(f"bench: --linear-before-reset was given with --op {op}; expected GRU")
     texts = shape.split(",")
@@ -141,20 +149,7 @@ def _case(op: Any, shape: str, dtype: str, bidirectional: bool, linear_before_re
     return Case(op, T, N, I, H, directions=directions, dtype=dtype, linear_before_reset=int(linear_before_reset))
 
 
-def _inputs(model: str, inputs: list[str] | None, seed: int, dims: dict[str, int]) -> dict[str, Any]:
-    """Return the inputs of a call of a model: those of files, or random ones with which it runs."""
-    from pyrnnx.testing.models.calls import try_calls
-
-    read = read_model_or_layer(model)
-    if not isinstance(read, Model):
-        raise ArgumentError(f"bench: {read.label} is a single layer; expected a whole model, or --op")
-    arrays = given_inputs("bench: --input", inputs, read.inputs) if inputs else None
-    return next(iter(try_calls(read, arrays, seed, dims, "bench"))).inputs
-
-
 def _shown(measurement: Measurement) -> list[RenderableType]:
-    from pyrnnx.bench.timing import milliseconds
-
     ratios, rows = measurement.ratios, list[tuple[str, ...]]()
     columns = ("Library", "Median, ms", "Rounds, ms", "Ratio", "Difference")[: 5 if measurement.differences else 4]
     for name, seconds in measurement.seconds.items():
@@ -177,8 +172,6 @@ def _shown(measurement: Measurement) -> list[RenderableType]:
 
 
 def _shown_parts(measured: Breakdown) -> list[RenderableType]:
-    from pyrnnx.bench.timing import milliseconds
-
     rows = [
         (part.name, part.kind, f"{part.nodes:g}", f"{part.seconds * 1e3:.4f}", f"{measured.share(part):.1%}")
         for part in measured.parts

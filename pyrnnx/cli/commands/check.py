@@ -1,21 +1,27 @@
-"""The command `pyrnnx check`: a model in pyrnnx and in other runtimes, judged by the oracle."""
+"""The command `pyrnnx check`: a model in pyrnnx and in other runtimes, judged by the oracle and by a clock."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import RenderableType
 
+from pyrnnx import config
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Dims, Inputs, Json, ModelFile, Seed, number, sizes
 from pyrnnx.cli.arrays import inputs_of
 from pyrnnx.cli.output import DIFFERENT, SUCCESS, Result, progress
+from pyrnnx.cli.verdict import guessed_sizes, verdict
+from pyrnnx.load import read_model_or_layer
+from pyrnnx.models.model import Model
 
 if TYPE_CHECKING:
     from pyrnnx.testing.models import Judged, ModelCheck
 
+ROUNDS, SECONDS = 9, 1.5  # of the times with one number of threads
 _STYLES = {
     "agrees": "green",
     **dict.fromkeys(("differs", "crashed", "timed out"), "red"),
@@ -29,9 +35,12 @@ _STYLES = {
     "pyrnnx check model.xml --against openvino --dim batch=8 --seed 1",
     notes=(
         "Every runtime has its own process, which may crash. The float64 oracle judges each recurrent layer: in "
-        "pyrnnx as part of the model, in other runtimes alone on the same inputs.",
+        "pyrnnx as part of the model, in other runtimes alone on the same inputs; in bodies of If, Loop and Scan "
+        "everywhere alone, on random inputs.",
         "The model runs several times, with lengths and other integers that vary. Not decided: an output is empty or "
         "constant in every call, or an integer input could not be varied.",
+        "The last lines say what is right, how fast a call of pyrnnx.onnxruntime.InferenceSession is beside ONNX "
+        "Runtime's with one thread and with all (of an IR, pyrnnx.load), and whether the change is worth it.",
         "Exit status: 0 if all runtimes that ran the model agree; 1 if one differs, crashes or times out, if it is not "
         "decided whether it agrees, or if pyrnnx differs from the oracle; 2 for errors. A runtime that refuses the "
         "model does not count.",
@@ -55,20 +64,21 @@ def check(
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", parser=number, help="Limit for each run of a model.")
     ] = 300.0,
+    no_speed: Annotated[bool, typer.Option("--no-speed", help="Measure no times.")] = False,
     as_json: Json = False,
 ) -> Result:
-    """Compare a model's outputs with those of other runtimes, and show which of them are right.
+    """Show whether a model's outputs are right, how fast it is beside other runtimes, and whether to change.
 
     The default tolerances are the largest differences between two correct computations in the type of the output.
     """
     from pyrnnx.testing.models import check_model
 
-    open_sizes = sizes("check: --dim", dims)
+    open_sizes, arrays = sizes("check: --dim", dims), inputs_of("check: --input", inputs, model)
     with progress() as show:
         result = check_model(
             model,
             None if against is None else against.split(","),
-            inputs_of("check: --input", inputs, model),
+            arrays,
             seed=seed,
             dims=open_sizes,
             atol=atol,
@@ -76,7 +86,40 @@ def check(
             timeout=timeout,
             progress=show,
         )
-    return Result(result.to_dict(), _shown(result), status=DIFFERENT if result.failed else SUCCESS)
+        speeds, guessed = [], result.guessed
+        if not no_speed:
+            speeds, guessed = _speeds(model, result, arrays, seed, open_sizes, show)
+    is_ir = Path(model).suffix.lower() == ".xml"
+    door = "pyrnnx.load" if is_ir else "pyrnnx.onnxruntime.InferenceSession"
+    peer = "OpenVINO" if is_ir and any(runtime.name == "OpenVINO" for runtime in result.runtimes) else "ONNX Runtime"
+    lines = verdict(result, speeds, door, peer)
+    warning = guessed_sizes(guessed)
+    data = {**result.to_dict(), "speed": [speed.to_dict() for speed in speeds], "timed_sizes": guessed}
+    report = [*_shown(result), *([tables.line(warning, "yellow")] if warning else [])]
+    report += [tables.line(words, "bold") for words in lines.values()]
+    return Result({**data, "verdict": lines}, report, DIFFERENT if result.failed else SUCCESS)
+
+
+def _speeds(
+    path: str, result: ModelCheck, arrays: Any, seed: int, dims: dict[str, int], show: Any
+) -> tuple[list[Any], dict[str, int]]:
+    """Return the times of a model with one thread and with all, and the sizes that were guessed for them."""
+    from pyrnnx.bench.measured import measure_model
+    from pyrnnx.testing.models.calls import timed_call
+    from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES
+
+    model = read_model_or_layer(path)
+    if not isinstance(model, Model):
+        return [], {}
+    feeds, guessed = timed_call(model, arrays, seed, dims, "check")
+    ran = {runtime.name for runtime in result.runtimes if runtime.outputs.status not in ("crashed", "timed out")}
+    names = [name for name, runtime in MODEL_RUNTIMES.items() if runtime.name in ran]
+    speeds: list[Any] = []
+    for threads in sorted({1, len(config.processors())}):
+        show(f"times with {threads} threads")
+        options: dict[str, Any] = {"same": False, "trial": not speeds, "max_time": SECONDS}
+        speeds.append(measure_model(Path(path), feeds, names, threads, ROUNDS, **options))
+    return speeds, guessed
 
 
 def _shown(check: ModelCheck) -> list[RenderableType]:
@@ -107,7 +150,10 @@ def _layers(check: ModelCheck) -> list[RenderableType]:
         return [_none("the model has none")]
     names = ["pyrnnx", *(runtime.name for runtime in check.runtimes)]
     rows = [
-        (layer.name, *(_number(layer.judged[name]) if name in layer.judged else "" for name in names))
+        (
+            f"{layer.name}{' (alone)' if layer.alone else ''}",
+            *(_number(layer.judged[name]) if name in layer.judged else "" for name in names),
+        )
         for layer in check.layers
         if layer.judged
     ]

@@ -43,8 +43,8 @@ _TOLERANCE_HELP = (
     ),
 )
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help=f"{MODEL_FILE}.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="Another one; a layer without weights takes those of A.")],
+    a: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.")],
+    b: Annotated[str, typer.Argument(metavar="OTHER", help="Another; a layer without weights takes those of MODEL.")],
     inputs: Inputs = None,
     dims: Dims = None,
     atol: Annotated[float | None, typer.Option("--atol", metavar="NUMBER", parser=number, help=_TOLERANCE_HELP)] = None,

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from pyrnnx.cli import conversion, tables, verification
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import Json, integer
+from pyrnnx.cli.arguments import Dims, Inputs, Json, integer, sizes
 from pyrnnx.cli.arrays import check_not_read, given_inputs
 from pyrnnx.cli.output import DIFFERENT, REJECTED, SUCCESS, Result, complain
 from pyrnnx.errors import ArgumentError, PyrnnxError, warn
@@ -27,29 +27,29 @@ SOURCES = "An .onnx or OpenVINO .xml model; weights of PyTorch, .pt or .safetens
     "pyrnnx convert model.onnx faster.onnx --for onnxruntime",
     notes=(
         "If the format cannot express a node or layer, an error names it and nothing is written. Existing files are "
-        "replaced only with --force. The result is read again, and its outputs are compared with those of A in several "
-        "calls, on random inputs or those of --input.",
-        "With --for onnxruntime, recurrent nodes of a model become operators of pyrnnx. Sessions of ONNX Runtime run B "
-        "after register_custom_ops_library(pyrnnx.onnxruntime.library()).",
+        "replaced only with --force. The result is read again, and its outputs are compared with those of SOURCE in "
+        "several calls, on random inputs or those of --input.",
+        "With --for onnxruntime, recurrent nodes of a model become operators of pyrnnx. Sessions of ONNX Runtime run "
+        "TARGET after register_custom_ops_library(pyrnnx.onnxruntime.library()).",
         "From weights or a .keras model, only recurrent layers are written; a warning lists the others.",
         "Exit status: 0 if both compute the same, or with --no-verify; 1 if they do not, or if that is not decided, "
         "because an output is empty or constant in every call, or an integer input could not be varied; 2 for errors, "
-        "also if the two cannot be compared. B may have been written even then. If the two cannot be compared because "
-        "B has inputs for variables of an IR, that is only a warning.",
+        "also if the two cannot be compared. TARGET may have been written even then. If the two cannot be compared "
+        "because TARGET has inputs for variables of an IR, that is only a warning.",
     ),
 )
 def convert(
-    a: Annotated[str, typer.Argument(metavar="A", help=SOURCES)],
-    b: Annotated[str, typer.Argument(metavar="B", help="A name with .onnx, or with .xml: its weights go to .bin.")],
+    a: Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCES)],
+    b: Annotated[str, typer.Argument(metavar="TARGET", help="A name in .onnx, or in .xml: its weights go to .bin.")],
     layer: Annotated[
-        str | None, typer.Option("--layer", metavar="NAME", help="One recurrent layer of A, with its weights.")
+        str | None, typer.Option("--layer", metavar="NAME", help="One recurrent layer of SOURCE, with its weights.")
     ] = None,
     optional_inputs: Annotated[
         list[str] | None,
         typer.Option(
             "--optional-input",
             metavar="NAME",
-            help="For weights, or a layer as .onnx: an input of B besides X: sequence_lens, initial_h or initial_c; "
+            help="For weights, or a layer as .onnx: an input besides X: sequence_lens, initial_h or initial_c; "
             "repeatable.",
         ),
     ] = None,
@@ -78,15 +78,8 @@ def convert(
         Literal["onnxruntime"] | None,
         typer.Option("--for", metavar="RUNTIME", help="For a model, as .onnx: onnxruntime, with layers of pyrnnx."),
     ] = None,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            metavar="NAME=FILE.npy",
-            help="For a model: an input of the check (default: random), NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER, or "
-            "FILE.npz with arrays by name; repeatable.",
-        ),
-    ] = None,
+    inputs: Inputs = None,
+    dims: Dims = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not read and run the result.")] = False,
     as_json: Json = False,
@@ -96,8 +89,12 @@ def convert(
     options = conversion.Options(layer, prefix, operator, nonlinearity, batch_first, opset, chosen, runtime)
     target = conversion.check_target(a, b, options, force=force)
     source = conversion.read_source(a, options)
-    if inputs and not isinstance(source, Model):
-        raise ArgumentError("convert: --input was given; expected it only for models: layers run on random inputs")
+    open_sizes = sizes("convert: --dim", dims)
+    for option, value in (("--input", inputs), ("--dim", dims)):
+        if value and not isinstance(source, Model):
+            raise ArgumentError(
+                f"convert: {option} was given; expected it only for models: layers run on random inputs"
+            )
     arrays = given_inputs("convert: --input", inputs, source.inputs) if isinstance(source, Model) else {}
     files = conversion.written_files(target)
     for path in files:
@@ -121,11 +118,11 @@ def convert(
     if no_verify:
         return Result(facts, _shown(facts))
     try:
-        verified = verification.verify(source, target, arrays, runtime)
+        verified = verification.verify(source, target, arrays, open_sizes, runtime)
     except PyrnnxError as error:
         problem = f"convert: {b!r} was written but not compared with the source ({error})"
         facts["not_verified"] = str(error)
-        if getattr(source, "variables", ()):  # B has inputs instead, which A has not
+        if getattr(source, "variables", ()):  # the target has inputs instead
             warn(problem)
             return Result(facts, _shown(facts))
         complain(problem)
@@ -144,8 +141,8 @@ def convert(
 
 
 def _shown(facts: dict[str, Any]) -> list[RenderableType]:
-    sizes = ((name, f"{size:,} bytes") for name, size in facts["files"].items())
-    shown: list[RenderableType] = [tables.heading("Converted", facts["what"]), tables.pairs(sizes)]
+    files = ((name, f"{size:,} bytes") for name, size in facts["files"].items())
+    shown: list[RenderableType] = [tables.heading("Converted", facts["what"]), tables.pairs(files)]
     if facts["verified"] is None:
         return shown
     of = "this part of the source" if facts["left_out"] else "the source"

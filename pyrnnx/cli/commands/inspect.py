@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import RenderableType
 
 from pyrnnx._internal.facts import Facts, rows
-from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Json, ModelFile
@@ -17,8 +14,7 @@ from pyrnnx.cli.output import Result
 from pyrnnx.errors import PyrnnxError
 from pyrnnx.layers.facts import NO_WEIGHTS, layer_facts
 from pyrnnx.load import read_model_or_layer
-from pyrnnx.models.model import LayerValue, Model, layer_values
-from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
+from pyrnnx.models.model import Model, layer_values
 from pyrnnx.operator.tensor_info import Interval, TensorInfo
 
 
@@ -26,37 +22,17 @@ from pyrnnx.operator.tensor_info import Interval, TensorInfo
     "inspect",
     "pyrnnx inspect model.onnx",
     "pyrnnx inspect model.xml --json",
-    "pyrnnx inspect model.onnx --html model.html",
 )
-def inspect(
-    model: ModelFile,
-    html: Annotated[
-        str | None,
-        typer.Option("--html", metavar="FILE", help="Write a page with a drawing of the layers, and the same tables."),
-    ] = None,
-    as_json: Json = False,
-) -> Result:
+def inspect(model: ModelFile, as_json: Json = False) -> Result:
     """Show the inputs, outputs and recurrent layers of a model, and which engine runs each part, and why."""
-    if html is not None:
-        check_report("inspect: --html", html)
     read: Any = read_model_or_layer(model)
     if isinstance(read, Model):
-        facts = drawn = model_facts(read)
-        shown = _shown_model(facts)
-        layers = dict(read.layers) if facts["layers"] else {}
-        values = layer_values(read) if layers else {}
-    else:
-        described = {"name": read.name, **layer_facts(read)}
-        described["unusual"].remove(NO_WEIGHTS)  # no single layer has them
-        facts = {"layer": described, "ports": _ports(read)}
-        shown = _shown_layer(read.label, facts)
-        drawn, layers, values = {"layers": [described]}, {read.name: read}, _values(read)
-    if html is not None:
-        from pyrnnx.cli.drawing import page
-
-        text = page(read.label, drawn, layers, values, shown)
-        write_files("inspect: --html", {Path(html): [text.encode()]})
-    return Result(facts, shown)
+        facts = model_facts(read)
+        return Result(facts, _shown_model(facts))
+    described = {"name": read.name, **layer_facts(read)}
+    described["unusual"].remove(NO_WEIGHTS)  # no single layer has them
+    facts = {"layer": described, "ports": _ports(read)}
+    return Result(facts, _shown_layer(read.label, facts))
 
 
 def model_facts(model: Any) -> Facts:
@@ -103,13 +79,6 @@ def _ports(layer: Any) -> dict[str, list[Facts]]:
         side: [{"name": port.name, "dtype": port.dtype, "shape": list(port.shape)} for port in getattr(layer, side)]
         for side in ("inputs", "outputs")
     }
-
-
-def _values(layer: Any) -> dict[str, dict[str, LayerValue]]:
-    """Return the arguments and results of a single layer, as values of a model have them."""
-    convention, names = layer.convention, {port.name for port in (*layer.inputs, *layer.outputs)}
-    own = [name for name in (*CALL_ARGUMENTS, *OUTPUTS) if convention.name_of(name) in names]
-    return {layer.name: {name: LayerValue(convention.axes_of(name), (convention.name_of(name),)) for name in own}}
 
 
 def _shown_layer(label: str, facts: Facts) -> list[RenderableType]:

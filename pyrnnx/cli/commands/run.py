@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -13,22 +12,28 @@ import numpy as np
 import typer
 from rich.console import RenderableType
 
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.writing import check_writable
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Dims, Inputs, Json, ModelFile, chosen_layer, integer, sizes
 from pyrnnx.cli.arrays import check_not_read, given_inputs, write_npz
-from pyrnnx.cli.output import Result, console
-from pyrnnx.cli.running import inputs_of, run_layer, run_model
+from pyrnnx.cli.output import Result
+from pyrnnx.comparison.calls import arranged, prepared_call
+from pyrnnx.comparison.models.runs import Call
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import Model
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
+from pyrnnx.operator.tensor_info import TensorInfo
+from pyrnnx.testing.models.calls import try_calls
+from pyrnnx.testing.same.errors import named_after
 
 
 @command(
     "run",
     "pyrnnx run model.onnx --input X=x.npy --input arrays.npz --output out.npz",
-    "pyrnnx run model.onnx --seed 3 --dim batch=8 --repeat 20",
+    "pyrnnx run model.onnx --seed 3 --dim batch=8",
 )
 def run(
     model: ModelFile,
@@ -47,9 +52,6 @@ def run(
     output: Annotated[
         str | None, typer.Option("--output", metavar="FILE.npz", help="Write the outputs to a file.")
     ] = None,
-    repeat: Annotated[
-        int | None, typer.Option("--repeat", metavar="N", parser=integer(1), help="Time N more calls.")
-    ] = None,
     as_json: Json = False,
 ) -> Result:
     """Run a model or a layer, and show its outputs and times."""
@@ -67,42 +69,66 @@ def run(
         if not isinstance(subject, Model):
             raise ArgumentError(f"run: --layer: {subject.label} is a layer itself; expected a model")
         subject = chosen_layer(subject.layers, layer)
-    times = {"load": perf_counter() - started}
-    infos = inputs_of(subject)
+    loaded = perf_counter()
+    infos = subject.inputs if isinstance(subject, Model) else _inputs_of(subject)
     given = given_inputs("run: --input", inputs, infos)
     missing = [shown(info.name) for info in infos if not info.optional and info.name not in given]
     if missing and seed is None:
         raise ArgumentError(
             f"run: {subject.label}: no array for {', '.join(missing)}; expected --input NAME=FILE.npy, or --seed SEED"
         )
-    started = perf_counter()
-    ran = (run_model if isinstance(subject, Model) else run_layer)(subject, given, seed, open_sizes)
-    times["first call"] = perf_counter() - started
-    if repeat is not None:
-        durations = _durations(ran.call, repeat)
-        times |= {f"call, least of {repeat}": min(durations), "call, median": median(durations)}
+    if isinstance(subject, Model):
+        call = next(iter(try_calls(subject, given, seed or 0, open_sizes, "run")))
+    else:
+        call = _run_layer(subject, given, seed, open_sizes)
     if output is not None:
-        write_npz("run: --output", output, ran.outputs)
+        write_npz("run: --output", output, call.outputs)
     facts: dict[str, Any] = {
         "model": model,
         "layer": layer,
-        "inputs": {name: {**summary(array), "random": name not in given} for name, array in ran.inputs.items()},
-        "outputs": {name: summary(array) for name, array in ran.outputs.items()},
-        "seconds": times,
+        "inputs": {name: {**summary(array), "random": name not in given} for name, array in call.inputs.items()},
+        "outputs": {name: summary(array) for name, array in call.outputs.items()},
+        "seconds": {"load": loaded - started, "first call": perf_counter() - loaded},
     }
     return Result(facts, _shown(subject.label, facts, output))
 
 
-def _durations(call: Callable[[], Any], repeat: int) -> list[float]:
-    from rich.progress import track
+def _inputs_of(layer: Any) -> Sequence[TensorInfo]:
+    """Return the inputs of a layer by the names of its convention."""
+    if layer.op is None:
+        raise ArgumentError(f"run: {layer.label} does not declare its hidden_size; expected a layer with weights")
+    optional = {*CALL_ARGUMENTS} - {"X", *layer.convention.required} | {*getattr(layer, "constants", ())}
+    return [
+        TensorInfo(name, aliases=() if name == argument else (argument,), optional=argument in optional)
+        for name, argument in _arguments(layer).items()
+    ]
 
-    durations: list[float] = []
-    errors = console(stderr=True)
-    for _ in track(range(repeat), "calls", transient=True, console=errors, disable=not errors.is_terminal):
-        started = perf_counter()
-        call()
-        durations.append(perf_counter() - started)
-    return durations
+
+def _arguments(layer: Any) -> dict[str, str]:
+    """Return the arguments of a layer by the names of its convention."""
+    arguments = [name for name in CALL_ARGUMENTS if name != "initial_c" or layer.op.has_cell_state]
+    convention = layer.convention
+    return {convention.name_of(name): name for name in arguments if name == "X" or convention.axes_of(name)}
+
+
+def _run_layer(layer: Any, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Call:
+    """Run a layer on the given arrays, and with a seed on random ones for the others; missing weights are random."""
+    convention, arguments = layer.convention, _arguments(layer)
+    canonical = {}
+    for name, array in given.items():
+        axes = convention.axes_of(arguments[name])
+        if array.ndim != len(axes):
+            raise ArgumentError(f"run: input {shown(name)} has shape {array.shape}; expected {len(axes)} axes")
+        canonical[arguments[name]] = rearrange(array, axes, CANONICAL.axes_of(arguments[name]))
+    with named_after("run"):
+        (bound, _), arrays = prepared_call(layer, layer, canonical, seed or 0, dims)
+        lengths = () if "sequence_lens" in convention.required else ("sequence_lens",)
+        left_out = {*arrays} if seed is None else {*getattr(layer, "constants", ()), *lengths}
+        random = arranged(bound, {name: arrays[name] for name in arrays if name not in {*left_out, *canonical}})
+    arrays = {name: given[name] if name in given else random.get(key) for name, key in arguments.items()}
+    inputs = {name: array for name, array in arrays.items() if array is not None}
+    results = bound.run(**{arguments[name]: array for name, array in inputs.items()})
+    return Call(inputs, dict(zip(map(convention.name_of, bound.output_names), results, strict=True)))
 
 
 def summary(value: Any) -> dict[str, Any]:

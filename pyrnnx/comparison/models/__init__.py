@@ -185,7 +185,9 @@ def _compare_layers(a: Model, b: Model, seed: int) -> tuple[ModelComparison, lis
     return result, [(pair.a, pair.b) for pair in pairs]
 
 
-def try_models(a: Model, b: Model, given: Mapping[str, Any], seed: int) -> tuple[Matched, Tries[Run]]:
+def try_models(
+    a: Model, b: Model, given: Mapping[str, Any], seed: int, dims: Mapping[str, int]
+) -> tuple[Matched, Tries[Run]]:
     """Return which outputs of b belong to those of a, and the calls of both; inputs that are not given are random.
 
     Raises
@@ -196,7 +198,7 @@ def try_models(a: Model, b: Model, given: Mapping[str, Any], seed: int) -> tuple
     pairs, *_ = pair_layers(dict(a.layers), dict(b.layers))
     match, outputs = _matched(a, b, [(pair.a, pair.b) for pair in pairs])
     outputs = outputs._replace(names={name: both for name, both in outputs.names.items() if both[0]})
-    return outputs, try_both(a, b, match, outputs, seed, NO_DIMS, given)
+    return outputs, try_both(a, b, match, outputs, seed, dims, given)
 
 
 def _matched(a: Model, b: Model, pairs: Sequence[tuple[str, str]]) -> tuple[Matched, Matched]:

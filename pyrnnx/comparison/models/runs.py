@@ -246,7 +246,7 @@ def _maker(
     hint: str,
 ) -> Maker:
     """Return a maker of the inputs that are not given; the shapes of given ones set symbolic dimensions."""
-    infos_a, infos_b = _completed(a), _completed(b)
+    infos_a, infos_b = completed(a), completed(b)
     roles_a, roles_b = input_roles(a), input_roles(b)
     wanted = []
     for both in inputs.names.values():
@@ -309,7 +309,7 @@ def kept_states(*models: Model) -> Iterator[None]:
             stateful.state = state
 
 
-def _completed(model: Model) -> dict[str, TensorInfo]:
+def completed(model: Model) -> dict[str, TensorInfo]:
     """Return the inputs by name, with the sizes of the layers that take them as they are."""
     infos = {info.name: info for info in model.inputs}
     for name, arguments in layer_values(model).items():
@@ -317,7 +317,7 @@ def _completed(model: Model) -> dict[str, TensorInfo]:
         if not isinstance(layer, Layer):
             continue
         sizes = {"I": layer.input_size, "H": layer.op.hidden_size, "D": layer.op.num_directions}
-        for axes, names, _ in arguments.values():
+        for axes, names in arguments.values():
             for info in [infos[alias] for alias in names if alias in infos]:
                 declared = info.shape or (None,) * len(axes)
                 if len(declared) == len(axes):

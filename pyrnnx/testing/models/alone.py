@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET
+from pyrnnx.comparison import oracle
+from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
+from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET, OPERATORS
 from pyrnnx.load import load
 from pyrnnx.models.model import layer_values
 from pyrnnx.operator.conventions import CANONICAL, OUTPUTS, rearrange
@@ -18,9 +20,11 @@ from pyrnnx.testing.models.layer_runs import LayerRun
 from pyrnnx.testing.runtimes.models import ModelCase
 
 if TYPE_CHECKING:
-    from onnx import NodeProto
+    from onnx import ModelProto, NodeProto
 
 _ARRANGEMENT = ("layout", "output_sequence")  # attributes that have no part in the numbers
+_IR_VERSION = 8
+_QUANTIZED = OPERATORS["DynamicQuantizeLSTM"]
 OLDEST_OPSET = 14  # an older one has the same operators but for layout, which is not written
 
 
@@ -68,9 +72,12 @@ def _write_onnx(
 
     assert run.layer is not None
     assert run.arrays is not None
-    model = write_model(run.layer, inputs=[name for name in run.arrays if name != "X"], opset=opset)
+    if isinstance(run.layer, QuantizedLayer):
+        model = _quantized_model(run.layer, run.arrays, opset)
+    else:
+        model = write_model(run.layer, inputs=[name for name in run.arrays if name != "X"], opset=opset)
     if node is not None:
-        (written,) = (written for written in model.graph.node if written.op_type == run.layer.op.cell)
+        (written,) = (written for written in model.graph.node if written.op_type == node.op_type)
         del written.attribute[:]
         written.attribute.extend(attribute for attribute in node.attribute if attribute.name not in _ARRANGEMENT)
     path.write_bytes(model.SerializeToString())
@@ -78,6 +85,34 @@ def _write_onnx(
         name: array if name == "sequence_lens" else array.astype(run.layer.dtype) for name, array in run.arrays.items()
     }
     return inputs, {name: CANONICAL.axes_of(name) for name in run.layer.output_names}
+
+
+def _quantized_model(layer: QuantizedLayer, arrays: Mapping[str, AnyArray], opset: int) -> ModelProto:
+    """Return a model of one DynamicQuantizeLSTM, with the names of LSTM."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    weights: dict[str, Any] = {"B": layer.weights.get("B"), "P": layer.weights.get("P")}
+    for name in "WR":
+        weight: Any = layer.kept_weights[name]
+        weights[name] = weight.codes.transpose(0, 2, 1)
+        weights |= {f"{name}_scale": weight.scale, f"{name}_zero_point": weight.zero_point}
+    constants = {name: np.ascontiguousarray(array) for name, array in weights.items() if array is not None}
+    names = [name if name in {**constants, **arrays} else "" for name in _QUANTIZED.inputs]
+    op = layer.op
+    functions = oracle.activations(function for direction in op.activations for function in direction)
+    attributes = {"hidden_size": op.hidden_size, "direction": op.direction.value, "clip": op.clip, **functions}
+    attributes["input_forget"] = int(op.input_forget)
+    given = {name: value for name, value in attributes.items() if value}
+    node = helper.make_node(_QUANTIZED.name, names, layer.output_names, domain=_QUANTIZED.domain, **given)
+
+    def value(name: str) -> Any:
+        element = TensorProto.INT32 if name == "sequence_lens" else TensorProto.FLOAT
+        return helper.make_tensor_value_info(name, element, CANONICAL.axes_of(name))
+
+    initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph([node], "it", [*map(value, arrays)], [*map(value, layer.output_names)], initializers)
+    opsets = [helper.make_opsetid(domain, version) for domain, version in (("", opset), (node.domain, 1))]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
 
 
 def _write_ir(run: LayerRun, path: Path) -> tuple[dict[str, AnyArray], dict[str, str]]:

@@ -8,7 +8,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +20,17 @@ from pyrnnx.comparison.distances import largest
 from pyrnnx.comparison.layers import undecided
 from pyrnnx.comparison.models.tries import unvaried
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
+from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
 from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET
 from pyrnnx.load import load, read_model_or_layer
 from pyrnnx.models.model import Model, layer_values
 from pyrnnx.operator.conventions import OUTPUTS
 from pyrnnx.testing.models.alone import OLDEST_OPSET, AloneModel, write_alone
-from pyrnnx.testing.models.calls import try_calls
+from pyrnnx.testing.models.calls import guessed_sizes, try_calls
 from pyrnnx.testing.models.layer_runs import LayerRun, layer_runs, single_run
-from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.models.quantized import ROUNDED, is_quantized
 from pyrnnx.testing.runtimes import Execution
-from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES, ModelCase, ModelPackage, run_models
+from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES, ModelCase, run_models
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -67,9 +68,6 @@ class Judged:
     @property
     def right(self) -> bool:
         return self.status == "agrees"
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(vars(self)) | {"differences": dict(self.differences)}
 
 
 @dataclass(frozen=True)
@@ -109,12 +107,15 @@ class LayerCheck:
         others run it alone, on its inputs from the model.
     problem : str
         Why the layer was not checked, else "".
+    alone : bool
+        Whether pyrnnx, too, ran it alone, on random inputs: a call does not return values in bodies of If and loops.
     """
 
     name: str
     label: str
     judged: Mapping[str, Judged]
     problem: str = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,10 @@ class ModelCheck:
     layers : tuple of LayerCheck
     calls : tuple of str
         Shapes of the inputs in each call, with the numbers of lengths and other small integers, in words.
+    tolerance : str
+        The tolerance of outputs, in words.
+    guessed : mapping
+        Sizes of the first call that no caller set, by dimension.
     """
 
     model: str
@@ -137,29 +142,38 @@ class ModelCheck:
     runtimes: tuple[RuntimeCheck, ...]
     layers: tuple[LayerCheck, ...]
     calls: tuple[str, ...] = ()
+    tolerance: str = ""
+    guessed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
         """True if a runtime crashed or does not agree with pyrnnx, or pyrnnx differs from the oracle."""
-        is_own_wrong = any(check.judged and not check.judged[OWN].right for check in self.layers)
-        return is_own_wrong or any(check.failed for check in self.runtimes)
+        return self.is_wrong or any(check.failed for check in self.runtimes)
+
+    @property
+    def is_wrong(self) -> bool:
+        """True if a layer of pyrnnx differs from the oracle."""
+        return any(check.judged and not check.judged[OWN].right for check in self.layers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values, except that numbers may be NaN or infinite."""
         return {
             "model": self.model,
             "input_shapes": {name: list(shape) for name, shape in self.input_shapes.items()},
+            "guessed": dict(self.guessed),
             "calls": list(self.calls),
             "agree": not self.failed,
+            "tolerance": self.tolerance,
             "runtimes": {
-                check.name: {"version": check.version, "verdict": check.verdict, **check.outputs.to_dict()}
+                check.name: {"version": check.version, "verdict": check.verdict, **asdict(check.outputs)}
                 for check in self.runtimes
             },
             "layers": {
                 check.name: {
                     "label": check.label,
                     "problem": check.problem,
-                    "oracle": {name: judged.to_dict() for name, judged in check.judged.items()},
+                    "alone": check.alone,
+                    "oracle": {name: asdict(judged) for name, judged in check.judged.items()},
                 }
                 for check in self.layers
             },
@@ -190,7 +204,8 @@ def check_model(
 
     Each runtime runs in its own process, which may die or hang. A model runs on the inputs of several calls, as in
     `pyrnnx.compare`. Every runtime also runs each recurrent layer alone, on its inputs from the first of pyrnnx's calls
-    of the model. So the oracle shows which runtime computes the layer wrongly.
+    of the model. So the oracle shows which runtime computes the layer wrongly. A layer in a body of If, Loop or Scan
+    runs alone in pyrnnx, too, on random inputs.
 
     Parameters
     ----------
@@ -206,7 +221,7 @@ def check_model(
         Sizes of symbolic dimensions of the inputs, by their names.
     atol, rtol : float, optional
         Tolerances: abs(a - b) <= atol + rtol * abs(b); if only one is set, the other is 0. Default: by the dtype of the
-        output, `pyrnnx.testing.numbers.LONG_TOLERANCES`.
+        output, `pyrnnx.testing.numbers.LONG_TOLERANCES`; 0.02 for models whose layers round to 8 bits.
     timeout : float
         Seconds for each run.
     progress : callable
@@ -221,59 +236,84 @@ def check_model(
     PyrnnxError
         A model that cannot be read or run; a runtime that is not known, or not installed; inputs that do not fit.
     """
-    runtimes = _runtimes(against)
-    rule = LONG if atol is None and rtol is None else Rule(atol or 0.0, rtol or 0.0)
+    names = chosen("check", against, {name: runtime.installed() for name, runtime in MODEL_RUNTIMES.items()})
     model, path = read_model_or_layer(path), Path(path)
-    what, name, suffix = label(model), printable(path.name), path.suffix.lower()
+    what, suffix, is_layer = label(model), path.suffix.lower(), not isinstance(model, Model)
     progress(f"{OWN}: {path.name}")
     with tempfile.TemporaryDirectory(prefix="pyrnnx-") as folder:
         reasons: list[str] = []
-        is_layer = not isinstance(model, Model)
+        case = ModelCase(printable(path.name), path.absolute())
         if not isinstance(model, Model):  # it becomes a model, which runs with fixed shapes
             if dims:
                 raise ArgumentError(f"check: dims is set for {model.label}, a single layer; expected a whole model")
-            run, path = single_run(model, inputs, seed), Path(folder, "layer.xml")
+            run = single_run(model, inputs, seed)
             if "X" not in (inputs or {}) and run.outputs and run.arrays:
                 reasons += undecided([run.outputs], run.arrays["sequence_lens"])
-            inputs = write_alone(run, path, static=True).inputs
-            model = load(path)
+            written = write_alone(run, Path(folder, "layer.xml"), static=True)
+            case, inputs, model = written.case, written.inputs, load(written.case.path)
+        rule = ROUNDED if is_quantized(model) else LONG
+        if atol is not None or rtol is not None:
+            rule = Rule(atol or 0.0, rtol or 0.0)
         tries = try_calls(model, inputs, seed, dims or {}, "check")
         calls = list(tries)
         limits = () if rule is LONG else (rule.atol, rule.rtol)
         reasons += [*tries.reasons, *unvaried(tries.spreads, *limits)]
-        runs = layer_runs(model, calls[0].inputs)
-        shapes = {key: np.shape(array) for key, array in calls[0].inputs.items()}
+        first = calls[0]
+        runs = layer_runs(model, first.inputs)
         is_static = is_layer or all(isinstance(size, int) for info in model.inputs for size in info.shape or (None,))
         alone = _alone_models(model, runs, suffix, Path(folder), is_static)
-        ran: dict[str, tuple[list[Execution], dict[int, Execution]]] = {}
-        for runtime in runtimes:
-            progress(f"{runtime.name}: {name}")
-            cases = [(ModelCase(name, path.absolute(), shapes if is_layer else None), call.inputs) for call in calls]
-            executions = run_models(
-                runtime, [*cases, *((single.case, single.inputs) for single in alone.values())], timeout
-            )
-            ran[runtime.name] = executions[: len(calls)], dict(zip(alone, executions[len(calls) :], strict=True))
-    layers = tuple(_layer_check(run, place, alone, ran, rule) for place, run in enumerate(runs))
+        cases = [*((replace(case), call.inputs) for call in calls), *((one.case, one.inputs) for one in alone.values())]
+        ran: dict[str, list[Execution]] = {}
+        for name in names:
+            progress(f"{MODEL_RUNTIMES[name].name}: {case.name}")
+            ran[MODEL_RUNTIMES[name].name] = run_models(MODEL_RUNTIMES[name], cases, timeout)
+    of_layers = {name: dict(zip(alone, executions[len(calls) :], strict=True)) for name, executions in ran.items()}
+    layers = tuple(_layer_check(run, place, alone, of_layers, rule) for place, run in enumerate(runs))
     checks = []
-    for runtime in runtimes:
-        of_calls = []
-        for call, execution in zip(calls, ran[runtime.name][0], strict=True):
-            outputs = dict(zip(call.outputs, execution.outputs, strict=False))
-            of_calls.append(_status(execution) or _judged(outputs, call.outputs, rule))
-        judged = _joined(of_calls, reasons)
-        checks.append(RuntimeCheck(runtime.name, runtime.version(), judged, _verdict(runtime.name, judged, layers)))
-    return ModelCheck(what, shapes, tuple(checks), layers, tuple(tries.calls))
+    for name, runtime in zip(ran, (MODEL_RUNTIMES[name] for name in names), strict=True):
+        judged = _joined(
+            [
+                _status(execution)
+                or _judged(dict(zip(call.outputs, execution.outputs, strict=False)), call.outputs, rule)
+                for call, execution in zip(calls, ran[name], strict=False)
+            ],
+            reasons,
+        )
+        checks.append(RuntimeCheck(name, runtime.version(), judged, _verdict(name, judged, layers)))
+    return ModelCheck(
+        what,
+        {name: np.shape(array) for name, array in first.inputs.items()},
+        tuple(checks),
+        layers,
+        tuple(tries.calls),
+        _tolerance(rule, first.outputs),
+        guessed_sizes(model, first.inputs, inputs or {}, dims or {}),
+    )
 
 
-def _runtimes(against: Sequence[str] | None) -> list[ModelPackage]:
+def chosen(caller: str, against: Sequence[str] | None, installed: Mapping[str, bool]) -> list[str]:
+    """Return the names of the peers that a caller wants, by default of those that are installed.
+
+    Raises
+    ------
+    ArgumentError
+        A name is unknown, or its package is not installed.
+    """
     if against is None:
-        return [runtime for runtime in MODEL_RUNTIMES.values() if runtime.installed()]
+        return [name for name in installed if installed[name]]
     for name in against:
-        if name not in MODEL_RUNTIMES:
-            raise ArgumentError(f"check: against has {shown(name)}; expected names out of {', '.join(MODEL_RUNTIMES)}")
-        if not MODEL_RUNTIMES[name].installed():
-            raise ArgumentError(f"check: {name} is not installed")
-    return [MODEL_RUNTIMES[name] for name in dict.fromkeys(against)]
+        if name not in installed:
+            problem = f"against has {shown(name)}; expected names out of {', '.join(installed)}"
+            raise ArgumentError(f"{caller}: {problem}", argument="against")
+        if not installed[name]:
+            hint = f"`python -m pip install {name}` adds it"
+            raise ArgumentError(f"{caller}: {name} is not installed; {hint}", argument="against")
+    return list(dict.fromkeys(against))
+
+
+def _tolerance(rule: Rule, outputs: Mapping[str, Any]) -> str:
+    limits = rule.limits(*(np.asarray(array).dtype.name for array in outputs.values()))
+    return f"{limits.atol:g}" if limits.atol == limits.rtol else f"{limits.atol:g}, relative {limits.rtol:g}"
 
 
 def _alone_models(
@@ -342,20 +382,21 @@ def _layer_check(
     run: LayerRun,
     place: int,
     alone: Mapping[int, AloneModel],
-    ran: Mapping[str, tuple[Sequence[Execution], Mapping[int, Execution]]],
+    ran: Mapping[str, Mapping[int, Execution]],
     rule: Rule,
 ) -> LayerCheck:
     if not run.expected or run.layer is None or run.outputs is None:
         return LayerCheck(run.name, run.label, {}, printable(run.problem))
+    if rule is ROUNDED and not isinstance(run.layer, QuantizedLayer):
+        rule = LONG
     dtype, expected = run.layer.dtype.name, run.expected
     judged = {OWN: _judged(run.outputs, {name: expected[name] for name in run.outputs}, rule, dtype)}
-    for name, (_, executions) in ran.items():
+    for name, executions in ran.items():
         if place in alone:
-            execution = executions[place]
-            outputs: Mapping[str, Array] = alone[place].canonical(execution.outputs)
+            outputs = alone[place].canonical(executions[place].outputs)
             wanted = {output: expected[output] for output in alone[place].axes}  # a cell has no Y
-            judged[name] = _status(execution) or _judged(outputs, wanted, rule, dtype)
-    return LayerCheck(run.name, run.label, judged)
+            judged[name] = _status(executions[place]) or _judged(outputs, wanted, rule, dtype)
+    return LayerCheck(run.name, run.label, judged, alone=run.is_alone)
 
 
 def _verdict(name: str, judged: Judged, layers: Sequence[LayerCheck]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,8 @@ from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models.model import LayerValue, Model, layer_values
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, rearrange
+from pyrnnx.testing.models import quantized
 
-IN_BODY = "it is in the body of If, Loop or Scan, whose values a call does not give"
-QUANTIZED = "X and h are quantized as it runs, which the oracle does not do"
 NO_WEIGHTS = "its weights are computed in the call"
 
 
@@ -35,6 +34,7 @@ class LayerRun:
     outputs: Mapping[str, AnyArray] | None = None
     expected: Mapping[str, AnyArray] | None = None  # the oracle's outputs, in float64, if there are any
     problem: str = ""  # why there are no arrays, or no oracle
+    is_alone: bool = False  # on random arrays: in the body of If, Loop or Scan, whose values a call does not return
 
 
 def layer_runs(model: Model, inputs: Mapping[str, Any]) -> list[LayerRun]:
@@ -46,19 +46,18 @@ def layer_runs(model: Model, inputs: Mapping[str, Any]) -> list[LayerRun]:
 def _layer_run(
     model: Model, inputs: Mapping[str, Any], name: str, layer: Any, values: Mapping[str, LayerValue] | None
 ) -> LayerRun:
-    if values is None:
-        problem = IN_BODY
-    elif not isinstance(layer, Layer):
-        problem = NO_WEIGHTS
-    elif isinstance(layer, QuantizedLayer):
-        problem = QUANTIZED
-    else:
+    if not isinstance(layer, Layer):
+        return LayerRun(name, label(layer), problem=NO_WEIGHTS)
+    if values is not None:
         return _captured(model, inputs, name, layer, values)
-    return LayerRun(name, label(layer), problem=problem)
+    inputs_of_node = {"X", *getattr(layer, "node_inputs", CALL_ARGUMENTS)}
+    return replace(single_run(layer, None, 0, inputs_of_node), name=name, is_alone=True)
 
 
-def single_run(layer: Any, inputs: Mapping[str, Any] | None, seed: int) -> LayerRun:
-    """Run a layer by itself on canonical arrays; missing ones, and missing weights, are random.
+def single_run(
+    layer: Any, inputs: Mapping[str, Any] | None, seed: int, taken: Collection[str] = CALL_ARGUMENTS
+) -> LayerRun:
+    """Run a layer by itself on the `taken` of canonical arrays; missing ones, and missing weights, are random.
 
     Raises
     ------
@@ -66,7 +65,7 @@ def single_run(layer: Any, inputs: Mapping[str, Any] | None, seed: int) -> Layer
         As of `pyrnnx.compare`.
     """
     (bound, _), arrays = prepared_call(layer, layer, inputs, seed)
-    typed = oracle.rounded(arrays, bound.dtype)
+    typed = oracle.rounded({name: array for name, array in arrays.items() if name in taken}, bound.dtype)
     return _judged(layer.name or bound.op.cell, bound, typed, run_layer(bound, typed))
 
 
@@ -95,7 +94,10 @@ def _captured(
 
 def _judged(name: str, layer: Layer, arrays: Mapping[str, AnyArray], outputs: Mapping[str, AnyArray]) -> LayerRun:
     try:
-        expected = oracle.outputs(layer, oracle.arguments(layer, arrays))
+        if isinstance(layer, QuantizedLayer):
+            expected = quantized.outputs(layer, arrays)
+        else:
+            expected = oracle.outputs(layer, oracle.arguments(layer, arrays))
     except PyrnnxError as error:
         return LayerRun(name, label(layer), layer, arrays, outputs, problem=str(error))
     return LayerRun(name, label(layer), layer, arrays, outputs, expected)

@@ -35,8 +35,6 @@ def onnxruntime_run(source: Path | bytes, threads: int) -> Run:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    # On processors without VNNI sums of int8 products saturate at 16 bits unless this is asked for.
-    options.add_session_config_entry("session.x64quantprecision", "1")
     if isinstance(source, Path) and source.suffix.lower() == ".xml":
         source = importlib.import_module("pyrnnx.frontends.openvino").to_onnx(source).SerializeToString()
     session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
