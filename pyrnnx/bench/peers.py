@@ -17,7 +17,7 @@ import numpy as np
 from pyrnnx.bench.workload import OPSET, WEIGHTS, Array, Case, make_arrays, make_model, make_node
 from pyrnnx.comparison.distances import LONG_TOLERANCES
 from pyrnnx.errors import PyrnnxError
-from pyrnnx.testing.runtimes.worker import line_of
+from pyrnnx.testing.runtimes.execution import line_of
 
 # SciPy's BLAS would start its own threads. It reads the variable when it is loaded, so set it before importing pyrnnx.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

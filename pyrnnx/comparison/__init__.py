@@ -129,7 +129,7 @@ def compare(
     sizes = _checked_dims(dims, inputs)
     first, second = (_opened(name, value) for name, value in (("a", a), ("b", b)))
     if isinstance(first, Model) and isinstance(second, Model):
-        return compare_models(first, second, inputs, seed, intermediates, sizes)[0]
+        return compare_models(first, second, inputs, seed, intermediates, sizes)
     return compare_layers(only_layer(first), only_layer(second), inputs, seed, sizes)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +21,18 @@ _MOST_LENGTHS = 2**16  # up to which random lengths are drawn
 _SHOWN_VALUES = 8
 HINT = "inputs=..."  # another way to pass an array
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
+
+
+@contextmanager
+def named_after(caller: str) -> Iterator[None]:
+    """Rename errors of `compare` and `assert_same` after the called function."""
+    try:
+        yield
+    except PyrnnxError as error:
+        start, _, rest = str(error).partition(": ")
+        if start not in ("compare", "assert_same") or start == caller:
+            raise
+        raise type(error)(f"{caller}: {rest}") from error
 
 
 def made_shape(what: str, shape: Iterable[int], hint: str = HINT) -> tuple[int, ...]:

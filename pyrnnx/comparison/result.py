@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from pyrnnx.comparison.agreement import read_tolerance, tolerance_of
 from pyrnnx.comparison.distances import Deviation
 from pyrnnx.errors import ArgumentError
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
 Verdict: TypeAlias = Literal["same", "different", "not decided"]
 
 
 class Views(NamedTuple):
-    """Functions that print, write and draw one kind of result."""
+    """Functions that show one kind of result."""
 
     lines: Callable[[Any], list[str]]
     to_dict: Callable[[Any], dict[str, Any]]
     html: Callable[[Any], str]
-    plot: Callable[[Any, Any], Figure]
 
 
 class Result(ABC):
@@ -114,31 +108,6 @@ class Result(ABC):
         tolerances. In a comparison of models, only the first pair of layers that differs has "gates".
         """
         return self._views.to_dict(self)
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw the differences.
-
-        For two layers, draw them over time and hidden units: one image per direction and output. Its colours are the
-        logarithm of the largest absolute difference over the batch. Beyond 1024 steps or units, one pixel shows the
-        largest of several. For two models, draw the largest differences of `values` in order, or of the outputs if
-        there are none; ``comparison.layers[name].plot()`` draws a pair of their layers.
-
-        Parameters
-        ----------
-        path : path, optional
-            A file to write the picture to; its suffix says in which format, such as .png or .svg.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Raises
-        ------
-        PyrnnxError
-            matplotlib is not installed (extra ``plot``); there are no numbers; a path that cannot be
-            written.
-        """
-        return self._views.plot(self, path)
 
     def _repr_html_(self) -> str:
         return self._views.html(self)

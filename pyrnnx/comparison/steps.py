@@ -16,7 +16,6 @@ from pyrnnx.comparison.weights import directions
 from pyrnnx.errors import PyrnnxError
 from pyrnnx.layers.layer import Layer
 
-MOST_PIXELS = 1024  # per image axis; beyond, a pixel shows the largest of several steps or units
 MOST_COST = 2**29  # of the oracle, as `oracle.cost` counts it: about half a second
 # The order in which a step computes them: what parts first in it is the cause of the rest.
 EQUATIONS: Mapping[str, tuple[str, ...]] = {
@@ -71,11 +70,6 @@ class Profile:
         the last time step of a row comes first. None: there is none.
     by_step : ndarray
         [T, D], or [1, D] for a last state: the largest absolute difference over rows and units; NaN if no row ran.
-    image : ndarray
-        [D, T, H], or [D, 1, H] for a last state: the largest absolute difference over rows. Beyond 1024 steps or units,
-        each element is the largest of several.
-    units : int
-        H.
     over_time : bool
         Whether the array is Y or a gate, not a last state.
     apart : int
@@ -84,8 +78,6 @@ class Profile:
 
     first: Place | None
     by_step: AnyArray
-    image: AnyArray = field(repr=False)
-    units: int
     over_time: bool
     apart: int
 
@@ -124,7 +116,7 @@ def output_profile(
     if over_time and N:
         padding = by_step[lengths.max() :]
         padding[padding == 0] = math.nan
-    return Profile(first, by_step, _image(distances.distance), a.shape[-1], over_time, int(beyond.sum()))
+    return Profile(first, by_step, over_time, int(beyond.sum()))
 
 
 def running_order(T: int, directions: Sequence[str], lengths: AnyArray) -> AnyArray:
@@ -138,16 +130,6 @@ def running_order(T: int, directions: Sequence[str], lengths: AnyArray) -> AnyAr
 def first_index(mask: AnyArray) -> tuple[int, ...]:
     """Return the index of the first element that is set."""
     return tuple(map(int, np.unravel_index(mask.argmax(), mask.shape)))
-
-
-def _image(distance: AnyArray) -> AnyArray:
-    """Return [D, T, H], of bounded size, of [T, D, N, H]."""
-    image = distance.max(axis=2, initial=0).transpose(1, 0, 2)
-    for axis in (1, 2):
-        size = image.shape[axis]
-        if size > MOST_PIXELS:
-            image = np.maximum.reduceat(image, np.arange(MOST_PIXELS) * size // MOST_PIXELS, axis=axis)
-    return np.ascontiguousarray(image)
 
 
 def by_step_in_words(by_step: AnyArray, most: int = 8) -> str:

@@ -46,7 +46,6 @@ REJECTED: dict[str, dict[str, tuple[str, str]]] = {
         "a nasty name": ("{nasty}.onnx {xml}", r"\x1b[31mrot\n\u202e.onnx"),
         "a tolerance": ("{onnx} {xml} --atol nan", "'--atol': 'nan'; expected a finite number"),
         "a size": ("{onnx} {xml} --dim N=3", "--dim: compare: dims has 'N'; expected, for layers, seq_length"),
-        "a picture of another kind": ("{onnx} {xml} --plot /c.unheard", "plot: '/c.unheard' cannot be written"),
     },
     "bench": {
         "nothing": ("", "bench: neither MODEL nor --op was given; expected one"),
@@ -154,8 +153,6 @@ def test_rejected(command: str, name: str, files: Path, tmp_path: Path) -> None:
     text, words = REJECTED[command][name]
     if command == "score":
         text = f"{{files}}/gru.onnx {{files}}/in out --workers 0 {text}"
-    if "--plot" in text:
-        pytest.importorskip("matplotlib")
     if command in ("bench", "check"):
         pytest.importorskip("onnxruntime")
         pytest.importorskip("openvino")

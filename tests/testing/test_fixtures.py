@@ -23,12 +23,12 @@ from pyrnnx import (
     RecurrentOp,
     load,
 )
+from pyrnnx.comparison.calls import prepared_call
 from pyrnnx.frontends.onnx import from_node
 from pyrnnx.frontends.openvino import read_layer, write_layer
 from pyrnnx.operator.op import CELLS, CellName
 from pyrnnx.testing import CASES, Case, assert_same
 from pyrnnx.testing.fixtures import seeded_inputs
-from pyrnnx.testing.same.seeded import make_inputs
 
 __all__ = ["seeded_inputs"]
 Inputs = Callable[..., Any]
@@ -76,50 +76,36 @@ def test_weights_of_what_has_none(seeded_inputs: Inputs) -> None:
     assert_same(node, node, inputs=inputs)
 
 
-def test_a_model_a_case_and_shapes(seeded_inputs: Inputs) -> None:
+def test_a_model_and_a_case(seeded_inputs: Inputs) -> None:
     model = load(EXAMPLES / "small_rnn.onnx")
     assert list(seeded_inputs(model)) == [info.name for info in model.inputs if not info.optional]
     case: Case = CASES[0]
     arrays = seeded_inputs(case)
     assert {name: array.shape for name, array in arrays.items()} == {name: case.shapes()[name] for name in arrays}
-    assert seeded_inputs(case, dtype="float64")["X"].dtype == np.float64
-    assert seeded_inputs((2, 3)).shape == (2, 3)
-    assert seeded_inputs((2, 3)).dtype == np.float32
-    made = seeded_inputs({"a": (2,), "b": ()}, dtype=np.float64)
-    assert made["a"].shape == (2,)
-    assert made["b"].shape == ()
-    assert made["b"].dtype == np.float64
+
+
+LAYER = random_layer(RecurrentOp("RNN", H), I)
 
 
 def test_calls_differ_and_are_the_same_in_every_run(seeded_inputs: Inputs, request: pytest.FixtureRequest) -> None:
-    first, second = seeded_inputs((1000,)), seeded_inputs((1000,))
+    first, second = seeded_inputs(LAYER)["X"], seeded_inputs(LAYER)["X"]
     assert not np.array_equal(first, second)
     seed = zlib.crc32(request.node.nodeid.encode())
     for call, array in ((1, first), (2, second)):
-        np.testing.assert_array_equal(array, make_inputs((1000,), (seed, call), opset=22))
+        number = int(np.random.default_rng((seed, call)).integers(2**31))
+        np.testing.assert_array_equal(array, prepared_call(LAYER, LAYER, None, number)[1]["X"])
 
 
-REJECTED: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
-    ((len,), {}, "what is <built-in function len>; expected a layer, a model, a Case, a shape"),
-    ((3,), {}, "seeded_inputs: what is 3; expected a layer"),
-    (({"a": 3},), {}, "the shape of 'a' is 3; expected a tuple of sizes"),
-    (((-1,),), {}, "seeded_inputs: the array has shape"),
-    (((1,),), {"batch_size": 2}, "is set; expected them only for layers"),
-    ((random_layer(RecurrentOp("RNN", H), I),), {"seq_length": -1}, "seeded_inputs: seq_length is -1"),
-    (
-        (random_layer(RecurrentOp("RNN", H), I),),
-        {"dtype": "float32"},
-        "dtype is 'float32'; expected it only",
-    ),
-    ((CASES[0],), {"dtype": np.int32}, "expected one of float32, float64, float16, bfloat16"),
-    (((1,),), {"dtype": "float31"}, "dtype is 'float31'; expected one of float32"),
+REJECTED: list[tuple[Any, dict[str, Any], str]] = [
+    (len, {}, "what is <built-in function len>; expected a layer, a model or a Case"),
+    (3, {}, "seeded_inputs: what is 3; expected a layer"),
+    (CASES[0], {"batch_size": 2}, "batch_size is set; expected sizes only for layers"),
+    (LAYER, {"seq_length": -1}, "seeded_inputs: seq_length is -1"),
 ]
 
 
-@each_row(("arguments", "options", "words"), REJECTED, ids=[row[-1] for row in REJECTED])
-def test_what_has_no_inputs(
-    seeded_inputs: Inputs, arguments: tuple[Any, ...], options: dict[str, Any], words: str
-) -> None:
+@each_row(("what", "options", "words"), REJECTED, ids=[row[-1] for row in REJECTED])
+def test_what_has_no_inputs(seeded_inputs: Inputs, what: Any, options: dict[str, Any], words: str) -> None:
     with pytest.raises(ArgumentError, match=r"^seeded_inputs: ") as caught:
-        seeded_inputs(*arguments, **options)
+        seeded_inputs(what, **options)
     assert words in str(caught.value)

@@ -18,8 +18,7 @@ from pyrnnx.cli.output import DIFFERENT, SUCCESS, Result, console
 from pyrnnx.comparison.agreement import Tolerance, first_apart, tolerance_of
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.models import ModelComparison
-from pyrnnx.comparison.views.notebook import layer_html, model_html
-from pyrnnx.comparison.views.plot import picture_path
+from pyrnnx.comparison.views.notebook import to_html
 from pyrnnx.comparison.views.text import layer_lines, model_lines, verdict, wrapped
 from pyrnnx.errors import ArgumentError, printable, shown
 
@@ -50,24 +49,18 @@ def compare(
     atol: Annotated[float | None, typer.Option("--atol", metavar="NUMBER", parser=number, help=_TOLERANCE_HELP)] = None,
     rtol: Annotated[float | None, typer.Option("--rtol", metavar="NUMBER", parser=number, help=_TOLERANCE_HELP)] = None,
     seed: Seed = 0,
-    plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE.png", help="Write a picture of the differences.")
-    ] = None,
     html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the comparison as HTML.")] = None,
     as_json: Json = False,
 ) -> Result:
     """Compare two models or layers: their conventions and their numbers."""
     tolerance, open_sizes = tolerance_of(atol, rtol), sizes("compare: --dim", dims)
     arrays = inputs_of("compare: --input", inputs, a)
-    for option, path in (("--plot", plot and picture_path(plot)), ("--html", html)):
-        if path is not None:
-            check_report(f"compare: {option}", path)
+    if html is not None:
+        check_report("compare: --html", html)
     try:
         result = comparison.compare(a, b, arrays, seed=seed, dims=open_sizes or None)
     except MemoryError:
         raise ArgumentError(f"compare: {shown(a)} and {shown(b)}: not enough memory") from None
-    if plot is not None:
-        result.plot(plot)
     if html is not None:
         write_files("compare: --html", {Path(html): [_page(result, tolerance).encode("utf-8", "backslashreplace")]})
     if as_json:
@@ -103,14 +96,11 @@ summary { cursor: pointer; padding: 4px 8px }"""
 
 
 def _page(result: Comparison | ModelComparison, tolerance: Tolerance) -> str:
-    if isinstance(result, ModelComparison):
-        body = model_html(result, tolerance=tolerance)
-    else:
-        body = layer_html(result, tolerance=tolerance)
     title = escape(printable(f"{result.a} and {result.b}"))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">\n'
         f"<title>pyrnnx compare: {title}</title>\n<style>\n{_STYLE}\n</style></head>\n<body>\n"
-        f"<h1>{title}</h1>\n<p><strong>{verdict(result, tolerance)}</strong></p>\n{body}\n</body></html>\n"
+        f"<h1>{title}</h1>\n<p><strong>{verdict(result, tolerance)}</strong></p>\n"
+        f"{to_html(result, tolerance=tolerance)}\n</body></html>\n"
     )

@@ -120,12 +120,6 @@ class ModelComparison(Result):
         return self._repr(f"{shown(self.a)} and {shown(self.b)}: {count} {'pair' if count == 1 else 'pairs'} of layers")
 
 
-def differ(a: Any, b: Any) -> bool:
-    """Return whether two values are apart by more than the default tolerance of `equal`."""
-    apart = deviation(a, b)
-    return apart is None or not apart.within()
-
-
 def compare_models(
     a: Model,
     b: Model,
@@ -133,14 +127,9 @@ def compare_models(
     seed: int,
     intermediates: bool | None = None,
     dims: Mapping[str, int] = NO_DIMS,
-    differs: Callable[[Any, Any], bool] = differ,
     chosen: Callable[[Collection[str]], Collection[str]] = list,
-) -> tuple[ModelComparison, Matched, Run | None]:
-    """Compare two models as `pyrnnx.compare` does.
-
-    `chosen` returns which of the outputs count. Return the comparison, the matched outputs, and the first run in which
-    an output `differs`, else the first run, if any.
-    """
+) -> ModelComparison:
+    """Compare two models as `pyrnnx.compare` does; `chosen` returns which of the outputs count."""
     result, names = _compare_layers(a, b, seed)
     match, outputs = _matched(a, b, names)
     wanted = chosen(outputs.names)
@@ -154,15 +143,15 @@ def compare_models(
             "compares only their layers"
         )
     if why:
-        return replace(result, not_compared=why), outputs, None
+        return replace(result, not_compared=why)
     given = by_own_names(a, inputs or {}, INPUTS)
-    result, ran = _compared(result, outputs, try_both(a, b, match, outputs, seed, dims, given), differs)
+    result, ran = _compared(result, outputs, try_both(a, b, match, outputs, seed, dims, given))
     if intermediates is None:
         intermediates = bool(result.outputs) or first_apart(result.deviations) is not None
     if intermediates:
         values, skipped = compare_values(a, b, ran, shared_values(a, b, names))
         result = replace(result, values=values, values_skipped=skipped)
-    return result, outputs, ran
+    return result
 
 
 def _compare_layers(a: Model, b: Model, seed: int) -> tuple[ModelComparison, list[tuple[str, str]]]:
@@ -211,9 +200,7 @@ def _direction(layer: AnyLayer) -> str:
     return "" if layer.op is None else layer.op.direction.value
 
 
-def _compared(
-    result: ModelComparison, outputs: Matched, tries: Tries[Run], differs: Callable[[Any, Any], bool]
-) -> tuple[ModelComparison, Run]:
+def _compared(result: ModelComparison, outputs: Matched, tries: Tries[Run]) -> tuple[ModelComparison, Run]:
     """Return the comparison with the outputs of all calls, and the first call that differs, else the first."""
     parts: dict[str, list[Deviation]] = {}
     differences: dict[str, Difference] = {}
@@ -227,7 +214,7 @@ def _compared(
                 differences.setdefault(name, Difference(f"output {shown(name)}", *map(described, both)))
             else:
                 parts.setdefault(name, []).append(apart)
-            if apart is None or differs(*both):
+            if apart is None or not apart.within():
                 differing = differing or ran
     assert first is not None  # there is a call
     result = replace(

@@ -259,12 +259,12 @@ def _maker(
     known = {
         dimension: size
         for entry in wanted
-        if entry.info.name in given
-        for dimension, size in zip(entry.info.shape or (), np.shape(given[entry.info.name]), strict=False)
+        if entry.name in given
+        for dimension, size in zip(entry.info.shape or (), np.shape(given[entry.name]), strict=False)
         if isinstance(dimension, str)
     }
-    missing = [entry for entry in wanted if entry.info.name not in given]
-    symbols = symbols_of(info for entry in missing for info in entry[:2])
+    missing = [entry for entry in wanted if entry.name not in given]
+    symbols = symbols_of(info for entry in missing for info in (entry.info, entry.other))
     sizes = {name: size for name, size in {**known, **dims}.items() if name in symbols}
     return Maker(missing, seed, sizes, what, hint, lambda arrays: _inner_steps(a, {**given, **arrays}))
 

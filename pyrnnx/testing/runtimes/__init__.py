@@ -1,10 +1,9 @@
 """Runtimes that run cases: pyrnnx, its peers, a user's function and a command."""
 
 from pyrnnx.testing.runtimes.base import CrashedError, Outputs, PackageRuntime, RefusedError, Runtime
-from pyrnnx.testing.runtimes.command import CommandRuntime
 from pyrnnx.testing.runtimes.execution import Execution, Status, execute
-from pyrnnx.testing.runtimes.function import FunctionRuntime
 from pyrnnx.testing.runtimes.models import OnnxRuntime, OpenVINO, PyrnnxModels
+from pyrnnx.testing.runtimes.own import CommandRuntime, FunctionRuntime
 from pyrnnx.testing.runtimes.packages import OnnxEvaluator, OpenCV, PyrnnxFunctions, Tract
 from pyrnnx.testing.runtimes.torch_layers import PyTorch
 

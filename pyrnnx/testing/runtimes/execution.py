@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import faulthandler
 import math
+import os
 import pickle
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from pyrnnx._internal import scalars
-from pyrnnx._internal.child_process import Child, DiedError
-from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.testing.cases import Case, make_arrays
+from pyrnnx._internal.child_process import Child, DiedError, serve
+from pyrnnx.errors import ArgumentError, printable, shown
+from pyrnnx.testing.cases import OUTPUTS, Case, make_arrays
 from pyrnnx.testing.numbers import Array
-from pyrnnx.testing.runtimes import worker
-from pyrnnx.testing.runtimes.base import Outputs, Runtime
+from pyrnnx.testing.runtimes.base import CrashedError, Outputs, RefusedError, Runtime
 
 Status = Literal["ran", "refused", "crashed", "timed out", "not expressible"]
 LOAD_TIMEOUT = 300.0  # seconds; the first import of a large package on a busy machine takes tens
+LONGEST = 500  # characters of what an error says
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +116,9 @@ class _Series:
     def __init__(self, runtime: Runtime, scratch: str, timeout: float) -> None:
         self._runtime, self._scratch, self._timeout = runtime, scratch, timeout
         self._worker: Child | None = None
-        # why no case can be run at all
-        self._failure: tuple[Status, str] | None = None
+        self._failure: tuple[Status, str] | None = None  # why no case can be run at all
         if not runtime.installed():
             self._failure = ("refused", f"{runtime.name} is not installed")
-        try:
-            self._pickled = pickle.dumps(runtime, pickle.HIGHEST_PROTOCOL)
-        except Exception:  # whatever the pickling of a user's object raises
-            self._pickled = b""
 
     def __enter__(self) -> _Series:
         return self
@@ -128,15 +128,15 @@ class _Series:
             self._worker.__exit__(*error)
 
     def run(self, case: Case, arrays: Mapping[str, Array]) -> Execution:
-        fresh = self._worker is None
-        execution = self._attempt(case, arrays)
-        if execution.status == "crashed" and self._worker is None and not fresh:
-            again = self._attempt(case, arrays)
-            if again.status == "ran":
-                detail = f"at the second try; at the first, after other cases: {execution.detail}"
-                return Execution(case, "ran", again.outputs, detail, again.seconds)
-            return again
-        return execution
+        is_fresh = self._worker is None
+        first = self._attempt(case, arrays)
+        if first.status != "crashed" or self._worker is not None or is_fresh:
+            return first
+        second = self._attempt(case, arrays)
+        if second.status != "ran":
+            return second
+        detail = f"at the second try; at the first, after other cases: {first.detail}"
+        return Execution(case, "ran", second.outputs, detail, second.seconds)
 
     def _attempt(self, case: Case, arrays: Mapping[str, Array]) -> Execution:
         if self._failure is None and self._worker is None:
@@ -147,33 +147,96 @@ class _Series:
         message = pickle.dumps((case, dict(arrays)), pickle.HIGHEST_PROTOCOL)
         started = time.perf_counter()
         try:
-            word, content, seconds = _asked(self._worker, message, self._timeout)
+            return Execution(case, *pickle.loads(self._worker.ask(message, timeout=self._timeout)))
         except (DiedError, TimeoutError) as error:
             self._worker = None
             seconds = time.perf_counter() - started
             if isinstance(error, DiedError):
                 return Execution(case, "crashed", (), str(error), seconds)
             return Execution(case, "timed out", (), f"no result within {self._timeout:g} s", seconds)
-        if word == worker.RAN:
-            return Execution(case, "ran", content, "", seconds)
-        return Execution(case, "crashed" if word == worker.CRASHED else "refused", (), content, seconds)
 
     def _load(self) -> tuple[Status, str] | None:
         """Start a worker that is ready for cases, or say why there will be none."""
+        try:
+            pickled = pickle.dumps(self._runtime, pickle.HIGHEST_PROTOCOL)
+        except Exception:  # whatever the pickling of a user's object raises
+            pickled = b""
         # Another interpreter has no lambdas and closures, and nothing of the caller's script or notebook.
-        if not self._pickled or b"__main__" in self._pickled:
-            self._worker = Child.fork(lambda: worker.main_of_fork(self._runtime, self._scratch))
+        if not pickled or b"__main__" in pickled:
+            self._worker = Child.fork(lambda: serve_fork(self._runtime, self._scratch))
         else:
-            program = "from pyrnnx.testing.runtimes.worker import main; main()"
+            program = "from pyrnnx.testing.runtimes.execution import serve_cases; serve_cases()"
             self._worker = Child.start(program, {"TMPDIR": self._scratch})
         try:
-            word, detail = _asked(self._worker, self._pickled, LOAD_TIMEOUT)
+            problem = pickle.loads(self._worker.ask(pickled, timeout=LOAD_TIMEOUT))
         except DiedError as error:
             return "crashed", f"while it was loaded: {error}"
         except TimeoutError:
             return "timed out", f"not loaded within {LOAD_TIMEOUT:g} s"
-        return ("refused", f"it cannot be loaded: {detail}") if word == worker.FAILED else None
+        return ("refused", f"it cannot be loaded: {problem}") if problem else None
 
 
-def _asked(child: Child, message: bytes, timeout: float) -> Any:
-    return pickle.loads(child.ask(message, timeout=timeout))
+# In the process that may die
+
+
+def serve_fork(runtime: Runtime, scratch: str) -> None:
+    """Answer in a fork of the caller's process, which has the runtime already."""
+    os.environ["TMPDIR"] = tempfile.tempdir = scratch
+    faulthandler.disable()  # it would write to the caller's file
+    serve_cases(lambda message: runtime)
+
+
+def serve_cases(runtime_of: Callable[[bytes], Runtime] = pickle.loads) -> None:
+    """Answer the first message, the runtime, with a problem or "", then cases and arrays with fields of Execution."""
+    warnings.simplefilter("ignore")
+    loaded: list[Runtime] = []
+
+    def load(message: bytes) -> str:
+        try:
+            runtime = runtime_of(message)
+            runtime.load()
+        except BaseException as error:
+            return line_of(error)
+        loaded.append(runtime)
+        return ""
+
+    def answer(message: bytes) -> bytes:
+        reply = _run(loaded[0], *pickle.loads(message)) if loaded else load(message)
+        return pickle.dumps(reply, pickle.HIGHEST_PROTOCOL)
+
+    serve(answer)
+
+
+def _run(runtime: Runtime, case: Case, arrays: Mapping[str, Any]) -> tuple[Status, Outputs, str, float]:
+    started = time.perf_counter()
+    status: Status = "ran"
+    outputs: Outputs = ()
+    detail = ""
+    try:
+        outputs = _as_outputs(case, runtime.run(case, arrays))
+    except CrashedError as error:
+        status, detail = "crashed", str(error)
+    except BaseException as error:  # SystemExit, too, is one runtime's way to refuse
+        status, detail = "refused", line_of(error)
+    return status, outputs, detail, time.perf_counter() - started
+
+
+def _as_outputs(case: Case, results: Any) -> Outputs:
+    """Return a runtime's results as arrays in the operator's order; missing ones are None."""
+    if isinstance(results, Mapping):
+        results = [results.get(name) for name in OUTPUTS[case.operator]]
+    elif not isinstance(results, (tuple, list)):
+        results = [results]
+    arrays = [None if result is None else np.asarray(result) for result in results]
+    for place, (array, result) in enumerate(zip(arrays, results, strict=True)):
+        if array is not None and (array.dtype.hasobject or array.dtype.fields or array.dtype.kind in "SUMm"):
+            raise TypeError(f"output {place} is {type(result).__name__} of {array.dtype}; expected an array of numbers")
+    return tuple(arrays)
+
+
+def line_of(error: BaseException) -> str:
+    """Return the error in one line, truncated: some are long, with the reason in the third line."""
+    text = " ".join([f"{type(error).__name__}:", *str(error).split()]).removesuffix(":")
+    if isinstance(error, RefusedError):
+        text = text.removeprefix("RefusedError: ")
+    return printable(text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}...")

@@ -6,13 +6,12 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from pyrnnx import reference
+from pyrnnx.operator.conventions import CANONICAL, TORCH, convert_weights
+from pyrnnx.operator.op import RecurrentOp
 from pyrnnx.testing.cases import OUTPUTS, RUNTIME_INPUTS, Case
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes.base import Outputs, PackageRuntime
-
-# Blocks of ONNX's gate order in the order of PyTorch: GRU r, z, n from z, r, h; LSTM i, f, g, o from i, o, f, c.
-GATES = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1)}
-ACTIVATIONS = {"RNN": ("tanh",), "GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh")}
 
 
 class PyTorch(PackageRuntime):
@@ -57,8 +56,8 @@ class PyTorch(PackageRuntime):
 
 def _nonlinearity(case: Case) -> str | None:
     """Return "tanh" or "relu", else None, as PyTorch has no other."""
-    default = ACTIVATIONS[case.operator]
-    activations = tuple(name.lower() for name in case.attributes.get("activations", ()))
+    default = [name.lower() for name in reference.DEFAULT_ACTIVATIONS[case.operator]]
+    activations = [name.lower() for name in case.attributes.get("activations", ())]
     # an RNN of one direction may be given the schema's default, of two
     used = activations[: len(default) * case.num_directions] or default * case.num_directions
     if case.operator == "RNN" and set(used) == {"relu"}:
@@ -71,25 +70,24 @@ def _layer(case: Case, arrays: Mapping[str, Array]) -> Any:
 
     from pyrnnx.testing.same.torch_modules import as_tensor
 
-    options = {"nonlinearity": _nonlinearity(case)} if case.operator == "RNN" else {}
-    tensors = {name: as_tensor(arrays[name], None) for name in ("X", "W", "R", "B") if name in arrays}
+    direction = case.attributes.get("direction", "forward")
+    op = RecurrentOp(case.cell, case.H, direction, linear_before_reset=case.cell == "GRU")
+    weights = {name: arrays[name] for name in ("W", "R", "B") if name in arrays}
+    tensors = {name: as_tensor(w, None) for name, w in convert_weights(op, weights, CANONICAL, TORCH).items()}
     layer = getattr(torch.nn, case.operator)(
         case.I,
         case.H,
         bias="B" in tensors,
         bidirectional=case.num_directions == 2,
         batch_first=bool(case.layout),
-        dtype=tensors["X"].dtype,
-        **options,
+        dtype=tensors["W"].dtype,
+        **({"nonlinearity": _nonlinearity(case)} if case.operator == "RNN" else {}),
     )
     blocks = {"weight_ih": tensors["W"], "weight_hh": tensors["R"]}
     if "B" in tensors:
         blocks["bias_ih"], blocks["bias_hh"] = tensors["B"].chunk(2, dim=1)
-    gates = GATES[case.operator]
-    parameters = {}
-    for direction, suffix in enumerate(("_l0", "_l0_reverse")[: case.num_directions]):
-        for name, block in blocks.items():
-            parts = block[direction].chunk(len(gates))
-            parameters[name + suffix] = torch.cat([parts[gate] for gate in gates])
-    layer.load_state_dict(parameters)
+    suffixes = ("_l0", "_l0_reverse")[: case.num_directions]
+    layer.load_state_dict(
+        {f"{name}{suffix}": block[d] for name, block in blocks.items() for d, suffix in enumerate(suffixes)}
+    )
     return layer.eval()

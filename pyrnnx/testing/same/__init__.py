@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pyrnnx._internal import scalars
 from pyrnnx.comparison import only_layer
 from pyrnnx.comparison.agreement import Rule, read_tolerance
-from pyrnnx.comparison.distances import LONG_TOLERANCES
+from pyrnnx.comparison.inputs import named_after
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET
 from pyrnnx.models.model import Model
-from pyrnnx.testing.same.errors import named_after
 from pyrnnx.testing.same.layers import UnlikeError, compare_sides
 from pyrnnx.testing.same.models import models_differ, not_decided
 from pyrnnx.testing.same.report import WIDTH, layers_differ, wrapped
@@ -164,7 +162,7 @@ def assert_same(
 def _difference(a: Subject, b: Subject, options: Options) -> list[str]:
     """Return how the two differ, in lines; none if they do not."""
     if not (isinstance(a, LayerSubject) or isinstance(b, LayerSubject)):
-        return models_differ(a, b, options._replace(rule=replace(options.rule, by_dtype=LONG_TOLERANCES)))
+        return models_differ(a, b, options)
     try:
         sides, comparison = compare_sides(_layer_of(a), _layer_of(b), options)
     except UnlikeError as error:
