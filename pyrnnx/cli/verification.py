@@ -13,6 +13,7 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison.agreement import LONG, agreement
 from pyrnnx.comparison.calls import run_layer
 from pyrnnx.comparison.distances import largest
+from pyrnnx.comparison.inputs import named_after
 from pyrnnx.comparison.models import try_models
 from pyrnnx.comparison.models.runs import Call
 from pyrnnx.comparison.models.tries import Tries, unvaried
@@ -22,7 +23,6 @@ from pyrnnx.models.model import Model, layer_values
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
 from pyrnnx.stacks.stack import Stack
 from pyrnnx.testing.models.calls import try_calls
-from pyrnnx.testing.same.errors import named_after
 
 Arrays: TypeAlias = Mapping[str, Any]
 

@@ -125,5 +125,5 @@ def test_every_module_with_examples_is_run() -> None:
     found = {
         path for path in (*package.rglob("*.py"), *(ROOT / "frontends").rglob("*.py")) if ">>> " in path.read_text()
     }
-    homes = {Path(importlib.import_module(name).__file__ or "") for name in (*DOCUMENTED, "pyrnnx.testing.fixtures")}
+    homes = {Path(importlib.import_module(name).__file__ or "") for name in DOCUMENTED}
     assert found == homes

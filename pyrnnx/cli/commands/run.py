@@ -20,6 +20,7 @@ from pyrnnx.cli.arguments import Dims, Inputs, Json, ModelFile, chosen_layer, in
 from pyrnnx.cli.arrays import check_not_read, given_inputs, write_npz
 from pyrnnx.cli.output import Result
 from pyrnnx.comparison.calls import arranged, prepared_call
+from pyrnnx.comparison.inputs import named_after
 from pyrnnx.comparison.models.runs import Call
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.load import read_model_or_layer
@@ -27,7 +28,6 @@ from pyrnnx.models.model import Model
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
 from pyrnnx.operator.tensor_info import TensorInfo
 from pyrnnx.testing.models.calls import try_calls
-from pyrnnx.testing.same.errors import named_after
 
 
 @command(

@@ -1,9 +1,12 @@
-"""Cases of the recurrent operators: random ones, and named ones that each detect one mistake."""
+"""Cases of the recurrent operators: random ones, and named ones that each detect one mistake.
 
+`CASES` covers ONNX's operators, `OPENVINO_CASES` OpenVINO's. For each attribute, optional input, function, direction,
+dtype, layout, version and boundary, at least one named case fails if it is ignored.
+"""
+
+from pyrnnx.testing.cases import activations, attributes, openvino, sizes, versions
 from pyrnnx.testing.cases.arrays import draw, expected_outputs, make_arrays
-from pyrnnx.testing.cases.case import FEATURES, Case, Feature
-from pyrnnx.testing.cases.make import PARAMETERS
-from pyrnnx.testing.cases.named import CASES, NAMED, OPENVINO_CASES
+from pyrnnx.testing.cases.case import FEATURES, PARAMETERS, Case, Feature
 from pyrnnx.testing.cases.operators import (
     INPUTS,
     OPERATIONS,
@@ -18,6 +21,15 @@ from pyrnnx.testing.cases.operators import (
     version_of,
 )
 from pyrnnx.testing.cases.space import OPSETS, Choices, choose_activations, choose_case, hangs_on_rounding, random_cases
+
+CASES: tuple[Case, ...] = (
+    *attributes.cases(),
+    *activations.cases(),
+    *sizes.cases(),
+    *versions.cases(),
+)
+OPENVINO_CASES: tuple[Case, ...] = tuple(openvino.cases())
+NAMED = {case.name: case for case in (*CASES, *OPENVINO_CASES)}
 
 __all__ = [
     # cases, and their arrays

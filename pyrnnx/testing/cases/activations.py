@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pyrnnx import reference
-from pyrnnx.testing.cases.case import Case
-from pyrnnx.testing.cases.make import BOTH, activation_attributes, named, replaced
+from pyrnnx.testing.cases.case import BOTH, Case, activation_attributes, named, replaced
 from pyrnnx.testing.cases.operators import OPERATORS
 
 _PLACE = "attribute activations"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pyrnnx.testing.cases.case import Case
-from pyrnnx.testing.cases.make import BOTH, named
+from pyrnnx.testing.cases.case import BOTH, Case, named
 from pyrnnx.testing.cases.operators import OPERATORS, OPTIONAL
 
 FLAGS = {"RNN": "", "GRU": "linear_before_reset", "LSTM": "input_forget"}

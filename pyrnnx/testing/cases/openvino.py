@@ -7,8 +7,7 @@ from typing import Any
 
 from pyrnnx import reference
 from pyrnnx.testing.cases.attributes import DIRECTION_FAILS
-from pyrnnx.testing.cases.case import Case
-from pyrnnx.testing.cases.make import BOTH, PARAMETERS, named, replaced
+from pyrnnx.testing.cases.case import BOTH, PARAMETERS, Case, named, replaced
 from pyrnnx.testing.cases.operators import INPUTS, OPERATIONS, OPTIONAL, SEQUENCES, STEPS
 from pyrnnx.testing.cases.sizes import DTYPE_FAILS, LONG_SUMS, WIDE, WIDE_FAILS, one_fails
 from pyrnnx.testing.cases.space import TEXT_ACTIVATIONS

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pyrnnx import reference
-from pyrnnx.testing.cases.case import Case
-from pyrnnx.testing.cases.make import BOTH, activation_attributes, named
+from pyrnnx.testing.cases.case import BOTH, Case, activation_attributes, named
 from pyrnnx.testing.cases.operators import OPERATORS, version_of
 from pyrnnx.testing.cases.space import OPSETS
 

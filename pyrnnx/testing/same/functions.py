@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -124,15 +123,8 @@ def _lookup(names: Names) -> Callable[[str], str | None]:
 
 
 def _bound_keywords(function: Any) -> set[str]:
-    """Return the keywords that are already bound, which the signature hides in ``**arrays``.
-
-    A partial function binds keywords; a method of a layer binds the layer's weights.
-    """
-    keywords: set[str] = set()
-    while isinstance(function, partial):
-        keywords |= function.keywords.keys()
-        function = function.func
-    return keywords | set(getattr(getattr(function, "__self__", None), "weights", ()))
+    """Return what the signature hides in ``**arrays``: keywords of a partial function, weights of a layer's method."""
+    return {*getattr(function, "keywords", ()), *getattr(getattr(function, "__self__", None), "weights", ())}
 
 
 def _is_open(parameter: Parameter) -> bool:

@@ -64,44 +64,33 @@ class LayerSubject:
         return label(self.layer)
 
     @property
-    def has_cell_state(self) -> bool:
-        return self.layer.op is None or self.layer.op.has_cell_state
-
-    @property
-    def has_lengths(self) -> bool:
-        return bool(self.convention.axes_of("sequence_lens"))
+    def _absent(self) -> set[str]:
+        """Names that its call does not have: a cell has no lengths and no Y."""
+        has_cell_state = self.layer.op is None or self.layer.op.has_cell_state
+        has_lengths = bool(self.convention.axes_of("sequence_lens"))
+        absent = set() if has_cell_state else {"initial_c", "P", "Y_c"}
+        return absent if has_lengths else {*absent, "sequence_lens", "Y"}
 
     @property
     def order(self) -> tuple[str, ...]:
         """The canonical arguments of a call, in the layer's own order."""
         operation = getattr(self.layer, "operation", None)
-        if operation is not None:
-            return tuple(name for name in operation.inputs if name not in WEIGHTS)
-        absent = set() if self.has_cell_state else {"initial_c"}
-        if self.module is not None or not self.has_lengths:
-            absent.add("sequence_lens")
-        return tuple(name for name in CALL_ARGUMENTS if name not in absent)
+        absent = {*self._absent, *WEIGHTS, *(() if self.module is None else ("sequence_lens",))}
+        return tuple(name for name in (operation.inputs if operation else CALL_ARGUMENTS) if name not in absent)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Canonical names of the outputs of the layer's call; a cell has no Y."""
-        operation = getattr(self.layer, "operation", None)
-        if operation is not None:
-            return tuple(operation.outputs)
-        return OUTPUTS[0 if self.has_lengths else 1 : 3 if self.has_cell_state else 2]
+        """Canonical names of the outputs of the layer's call."""
+        return tuple(name for name in OUTPUTS if name not in self._absent)
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
         """All names of each argument and each weight; the layer's own first."""
-        absent = set() if self.has_cell_state else {"initial_c", "P"}
-        if not self.has_lengths:
-            absent.add("sequence_lens")
-        names = {}
-        for name in (*CALL_ARGUMENTS, *WEIGHTS):
-            own = self.convention.name_of(name)
-            if name not in absent:
-                names[name] = tuple(dict.fromkeys((self.node_names.get(name, own), own, *EVERYDAY_NAMES[name])))
-        return names
+        own = {name: self.convention.name_of(name) for name in EVERYDAY_NAMES if name not in self._absent}
+        return {
+            name: tuple(dict.fromkeys((self.node_names.get(name, spelling), spelling, *EVERYDAY_NAMES[name])))
+            for name, spelling in own.items()
+        }
 
     def read_inputs(self, given: Mapping[str, Any]) -> tuple[dict[str, AnyArray], dict[str, AnyArray]]:
         """Return call arguments in canonical axes and weights as passed, by canonical name."""
