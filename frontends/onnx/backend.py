@@ -99,13 +99,11 @@ class Backend(base.Backend):
             raise ArgumentError(f"run_node: node is {type(node).__name__}; expected an onnx.NodeProto")
         label = node_label(node)
         names = list(dict.fromkeys(name for name in node.input if name))
-        arrays = inputs if isinstance(inputs, Mapping) else _sequence(label, inputs)
-        if len(arrays) != len(names) or (isinstance(arrays, Mapping) and set(arrays) != set(names)):
-            what = f"those of {shown(list(arrays))}" if isinstance(arrays, Mapping) else f"{len(arrays)} inputs"
-            raise ArgumentError(f"{label}: {what} were given; expected {len(names)}: {shown(names)}")
-        if not isinstance(arrays, Mapping):
-            arrays = dict(zip(names, arrays, strict=True))
-        given = {name: _tensor(label, name, arrays[name]) for name in names}
+        arrays = inputs if isinstance(inputs, Mapping) else dict(enumerate(_sequence(label, inputs)))
+        keys = names if isinstance(inputs, Mapping) else range(len(names))
+        if set(arrays) != set(keys):
+            raise ArgumentError(f"{label}: {len(arrays)} inputs were given; expected {len(names)}: {shown(names)}")
+        given = {name: _tensor(label, name, arrays[key]) for name, key in zip(names, keys, strict=True)}
         helper = onnx.helper
         infos = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)

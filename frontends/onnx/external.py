@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx import config
@@ -14,8 +14,6 @@ from pyrnnx.errors import ArgumentError, FormatError, reason_of, shortened, show
 
 if TYPE_CHECKING:
     from onnx import TensorProto
-
-_LONGEST = 4096  # characters of a path
 
 
 def load_external(onnx: Any, label: str, tensors: Iterable[TensorProto], folder: Path | None) -> None:
@@ -33,38 +31,38 @@ def load_external(onnx: Any, label: str, tensors: Iterable[TensorProto], folder:
         if tensor.data_location != onnx.TensorProto.EXTERNAL:
             continue
         where = {entry.key: entry.value for entry in tensor.external_data}
-        location = where.get("location", "")
-        if not isinstance(location, str):  # protobuf returns bytes for invalid UTF-8
-            raise FormatError(f"{label}: the location of tensor {shown(tensor.name)} is {shown(location)}, not UTF-8")
+        location: Any = where.get("location", "")
         what = f"{label}: the data of tensor {shown(tensor.name)} is in the file {shown(location)}"
-        path = _path(what, location, folder)
-        offset, length = _place(what, where, path.stat().st_size, _bytes(onnx, what, tensor))
-        total += length
-        if total > config.get_memory_limit():
-            raise ArgumentError(
-                f"{label}: with tensor {shown(tensor.name)} its external data takes {total} bytes; expected at most "
-                f"{config.get_memory_limit()} (pyrnnx.set_memory_limit allows more)"
-            )
-        _read(tensor, what, path, offset, length)
-
-
-def _path(what: str, location: str, folder: Path | None) -> Path:
-    if folder is None:
-        raise FormatError(f"{what}; expected a path to the model, so that the file can be found beside it")
-    inside = False
-    if len(location) <= _LONGEST and "\0" not in location and not _leaves(location):
+        if folder is None:
+            raise FormatError(f"{what}; expected a path to the model, so that the file can be found beside it")
         try:
-            inside = (folder / location).resolve().is_relative_to(folder.resolve())
-        except (OSError, RuntimeError) as error:  # RuntimeError: a cycle of links, in older Python
+            path = _path(what, location, folder)
+            offset, length = _place(what, where, path.stat().st_size, _bytes(onnx, what, tensor))
+            total += length
+            if total > config.get_memory_limit():
+                raise ArgumentError(
+                    f"{label}: with tensor {shown(tensor.name)} its external data takes {total} bytes; expected at "
+                    f"most {config.get_memory_limit()} (pyrnnx.set_memory_limit allows more)"
+                )
+            with open_regular(what, path, expected="a regular file") as file:
+                file.seek(offset)
+                data = file.read(length)
+        except (OSError, MemoryError, RuntimeError) as error:  # RuntimeError: a cycle of links, in older Python
             raise FormatError(f"{what}, which cannot be used ({reason_of(error)})") from error
-    if not inside:
-        raise FormatError(f"{what}; expected a file in the model's folder")
+        if len(data) < length:
+            raise FormatError(f"{what}, which ended at {len(data)} of {length} bytes")
+        tensor.raw_data = data
+        tensor.ClearField("data_location")
+        del tensor.external_data[:]
+
+
+def _path(what: str, location: Any, folder: Path) -> Path:
+    # Protobuf returns bytes for invalid UTF-8. A backslash separates folders on some systems.
+    is_name = isinstance(location, str) and not {"\0", "\\"} & {*location}
+    if not is_name or not (folder / location).resolve().is_relative_to(folder.resolve()):
+        raise FormatError(f"{what}; expected a file in the model's folder, and a name in UTF-8")
     path = folder / location
-    try:
-        regular = path.is_file()
-    except OSError as error:  # a name longer than the file system allows
-        raise FormatError(f"{what}, which cannot be used ({reason_of(error)})") from error
-    if not regular:
+    if not path.is_file():
         raise FormatError(f"{what}, which does not exist in {shown(os.fspath(folder))}, or is no regular file")
     return path
 
@@ -95,23 +93,3 @@ def _place(what: str, where: Mapping[str, str], size: int, expected: int) -> tup
     if length != expected:
         raise FormatError(f"{what}, {length} bytes; its element type and dims make {shown(expected)}")
     return offset, length
-
-
-def _read(tensor: TensorProto, what: str, path: Path, offset: int, length: int) -> None:
-    try:
-        with open_regular(what, path, expected="a regular file") as file:
-            file.seek(offset)
-            data = file.read(length)
-    except (OSError, MemoryError) as error:
-        raise FormatError(f"{what}, which cannot be used ({reason_of(error)})") from error
-    if len(data) < length:
-        raise FormatError(f"{what}, which ended at {len(data)} of {length} bytes")
-    tensor.raw_data = data
-    tensor.ClearField("data_location")
-    del tensor.external_data[:]
-
-
-def _leaves(location: str) -> bool:
-    """Return whether a path is absolute or contains "..", on any system."""
-    paths = (PurePosixPath(location), PureWindowsPath(location))
-    return not location or any(p.is_absolute() or p.drive or p.root or ".." in p.parts for p in paths)

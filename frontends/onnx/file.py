@@ -35,23 +35,14 @@ def source_folder(source: Source) -> Path | None:
 
 
 def load_proto(source: Source, *, external: bool = True) -> ModelProto:
-    """Load a ModelProto with its external data.
-
-    Parameters
-    ----------
-    source : path, bytes or ModelProto
-        A str is a path, bytes are a file's contents; a ModelProto is copied. External data is read only from the folder
-        of a path.
-    external : bool
-        Whether to read external data; `load_needed` can read a part of it later.
+    """Load a ModelProto with its external data from the folder of a path; `load_needed` can read a part of it later.
 
     Raises
     ------
     ArgumentError
         The file cannot be read or exceeds protobuf's limit, or the source is not a path, bytes or ModelProto.
     FormatError
-        Not an ONNX model, or external data is missing, too short, or outside the model's folder. `canonical` checks
-        the model itself.
+        Not an ONNX model, or external data is missing, too short, or outside the model's folder.
     """
     onnx = import_onnx()
     label = source_label(source)
@@ -67,8 +58,7 @@ def load_proto(source: Source, *, external: bool = True) -> ModelProto:
             raise FormatError(f"{label}: {memoryview(source).nbytes} bytes; expected at most {LARGEST}")
         model = _parse(onnx, label, bytes(source))
     elif is_path(source):
-        path = Path(source)
-        contents = read_regular("ONNX model", path, most=LARGEST, expected="an ONNX file")
+        contents = read_regular("ONNX model", Path(source), most=LARGEST, expected="an ONNX file")
         model = _parse(onnx, label, contents)
     else:
         raise ArgumentError(f"read_model: {type(source).__name__} was given; expected a path, bytes or a ModelProto")
@@ -80,13 +70,7 @@ def load_proto(source: Source, *, external: bool = True) -> ModelProto:
 
 
 def load_needed(model: ModelProto, source: Source, names: Collection[str]) -> None:
-    """Read the external data of initializers with these names, and of all tensors inside nodes, in place.
-
-    Raises
-    ------
-    PyrnnxError
-        As in `load_proto`.
-    """
+    """Read the external data of initializers with these names, and of all tensors inside nodes, in place."""
     others = {tensor.name for tensor in model.graph.initializer}.difference(names)
     needed = (tensor for tensor in tensors(model) if tensor.name not in others)
     load_external(import_onnx(), source_label(source), needed, source_folder(source))
@@ -101,15 +85,8 @@ def tensors_of(model: ModelProto, graph: Graph) -> Iterator[TensorProto]:
 
 
 def external_files(path: Path) -> list[Path]:
-    """Return the paths of a model's external data, existing or not.
-
-    Raises
-    ------
-    PyrnnxError
-        As in `load_proto`, except for the data.
-    """
-    contents = read_regular("ONNX model", path, most=LARGEST, expected="an ONNX file")
-    model = _parse(import_onnx(), source_label(path), contents)
+    """Return the paths of a model's external data, existing or not."""
+    model = load_proto(path, external=False)
     entries = (entry for tensor in tensors(model) for entry in tensor.external_data)
     names = dict.fromkeys(entry.value for entry in entries if entry.key == "location")
     return [path.parent / name for name in names if "\0" not in name]

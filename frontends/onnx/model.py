@@ -6,7 +6,7 @@ file (bytes to a message) -> passes.canonical -> passes.find_layers (layers) -> 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from pyrnnx.layers.custom_operators import DOMAIN
 from pyrnnx.models import model as core
 from pyrnnx.models.layers import Layers
 from pyrnnx.models.roles import Role
-from pyrnnx.models.state_pairs import candidates_of
+from pyrnnx.models.state_pairs import candidates
 from pyrnnx.models.stream import Carrier
 from pyrnnx.operator.tensor_info import TensorInfo
 
@@ -62,13 +62,12 @@ class Model(core.Model):
     Parameters
     ----------
     proto : onnx.ModelProto
-        As `load_proto` returns it; large values are taken out of it, and it must not change otherwise.
+        Large values are taken out of it, and it must not change otherwise.
     label : str
         How errors name the model.
     session_options : onnxruntime.SessionOptions, optional
         As in `read_model`.
     options : LayerOptions, optional
-        Which nodes pyrnnx runs, and how.
     folder : Path, optional
         Folder of external data.
     arrays : mapping
@@ -200,16 +199,9 @@ class Model(core.Model):
     def _new_session(
         self, defaults: bool, more: frozenset[str], carried: Mapping[str, Carried] = MappingProxyType({})
     ) -> Any:
-        """Return a session of the model.
+        """Return a session that also returns `more`, and has states of layers as inputs and outputs.
 
-        Parameters
-        ----------
-        defaults : bool
-            Whether the defaults of inputs are constants, or inputs.
-        more : frozenset of str
-            Values that it returns in addition to the model's outputs.
-        carried : mapping
-            Layers with states that are inputs and outputs, by name.
+        Unless `defaults` are constants, they are inputs.
         """
         states = {output for node in carried.values() for output in node.states}
         added = self._added(more - states)
@@ -223,13 +215,7 @@ class Model(core.Model):
         return new_session(result.proto, result.arrays, self.session_options, layered.contents)
 
     def _added(self, names: frozenset[str]) -> frozenset[str]:
-        """Return the names that are only in the graph with hidden layers.
-
-        Raises
-        ------
-        ArgumentError
-            A name is no value at the top level.
-        """
+        """Return the names that are only in the graph with hidden layers."""
         unknown = names - self._graph.local
         for name in sorted(unknown - self._with_layers().graph.local if unknown else ()):
             outputs = shortened(", ".join(shown(info.name) for info in self.outputs))
@@ -240,7 +226,7 @@ class Model(core.Model):
         return unknown
 
     def _session(self) -> Any:
-        return self._programs.program().session()
+        return self._programs.session()
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         return self._programs.run(inputs, outputs)
@@ -280,32 +266,23 @@ class Model(core.Model):
             if tensor.name in fed & self._defaults
         }
         if starts:
+            proto = copied(self._source)
+            left = [tensor for tensor in proto.graph.initializer if tensor.name not in starts]
+            del proto.graph.initializer[:]
+            proto.graph.initializer.extend(left)
             arrays = {name: array for name, array in self._arrays.items() if name not in starts}
-            model = Model(
-                self._without(starts),
-                self.label,
-                session_options=self.session_options,
-                options=self._options,
-                arrays=arrays,
-            )
+            options = {"session_options": self.session_options, "options": self._options}
+            model = Model(proto, self.label, arrays=arrays, **options)
             return model._new_carrier(fed, layers)._replace(starts=starts)
         nodes = carried(
             *(self._with_layers(), fed, layers),
-            lambda names: candidates_of([info for info in self.inputs if info.name in names], self.outputs),
+            lambda names: candidates([info for info in self.inputs if info.name in names], self.outputs),
         )
         states = {output: name for node in nodes.values() for output, name in node.states.items()}
         if not nodes:
             return Carrier(self)
         backward = [node.layer.label for node in nodes.values() if node.is_backward]
         return Carrier(_WithStates(self, nodes), states, backward=tuple(backward))
-
-    def _without(self, initializers: Collection[str]) -> ModelProto:
-        """Return the model without the defaults of inputs that every push supplies."""
-        proto = copied(self._source)
-        for index in reversed(range(len(proto.graph.initializer))):
-            if proto.graph.initializer[index].name in initializers:
-                del proto.graph.initializer[index]
-        return proto
 
 
 class _WithStates:

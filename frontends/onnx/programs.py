@@ -1,4 +1,4 @@
-"""Programs of a model: one session for each choice of returned values, made when a call first needs it."""
+"""Sessions of a model: one for each choice of returned values, made when a call first needs it."""
 
 from __future__ import annotations
 
@@ -15,94 +15,56 @@ from .session import NotRunnable, failure
 Make = Callable[[bool, frozenset[str]], Any]
 
 
-class Program:
-    """Thread-safe runner of a session, which is made again if settings of pyrnnx change.
+class Programs:
+    """Thread-safe cache of the sessions of a model, which are made again if settings of pyrnnx change.
 
-    Parameters
-    ----------
-    label : str
-        Name of the model in errors.
-    make : callable
-        Function that returns a session.
-    wanted : sequence of str
-        Names of the values that a call returns.
+    `label` is the model's name in errors, `outputs` are its outputs, and `defaults` its inputs with a default.
     """
 
-    def __init__(self, label: str, make: Callable[[], Any], wanted: Iterable[str]) -> None:
-        self._label, self._make, self.wanted = label, make, list(wanted)
-        self._lock = threading.Lock()
-        self._current: tuple[object, Any] = (None, None)
+    def __init__(self, label: str, outputs: Sequence[TensorInfo], defaults: Iterable[str], make: Make) -> None:
+        self._label, self._make, self._lock = label, make, threading.Lock()
+        self._outputs, self._defaults = [info.name for info in outputs], frozenset(defaults)
+        # The settings of each session, and itself.
+        self._sessions: dict[tuple[bool, frozenset[str]], tuple[object, Any]] = {}
+        # Those, and the values that the session returns, by what a call passes and wants.
+        self._calls: dict[tuple[bool, tuple[str, ...]], tuple[object, Any, list[str]]] = {}
+
+    def run(self, inputs: Mapping[str, Any], outputs: tuple[str, ...], *, once: bool = False) -> dict[str, Any]:
+        """Return the values with these names, computed from checked inputs; `once` keeps no session."""
+        key = self._defaults.isdisjoint(inputs), outputs
+        settings = config.settings()
+        before, session, wanted = self._calls.get(key, (None, None, []))
+        if before is not settings:
+            more = frozenset(outputs).difference(self._outputs)
+            session, wanted = self._session(key[0], more, once), [*self._outputs, *sorted(more)]
+            if not once:
+                self._calls[key] = settings, session, wanted
+        try:
+            results = session.run(wanted, inputs)
+        except Exception as error:  # of several types
+            raise failure(self._label, error) from error
+        values = dict(zip(wanted, results, strict=True))
+        return {name: values[name] for name in outputs}
 
     def session(self) -> Any:
-        """Return the session for the current settings.
+        """Return the session of calls without further inputs and outputs.
 
         Raises
         ------
         PyrnnxError
             ONNX Runtime is not installed, or rejects the model.
         """
-        settings = config.settings()
+        return self._session(True, frozenset(), False)
+
+    def _session(self, defaults: bool, more: frozenset[str], once: bool) -> Any:
+        settings, key = config.settings(), (defaults, more)
         with self._lock:
-            if self._current[0] is not settings:
+            before, session = self._sessions.get(key, (None, None))
+            if before is not settings:
                 try:
-                    self._current = settings, self._make()
+                    session = self._make(defaults, more)
                 except NotRunnable as error:
                     raise failure(self._label, error) from error
-            return self._current[1]
-
-    def call(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the wanted values by name."""
-        settings, session = self._current
-        if settings is not config.settings():
-            session = self.session()
-        try:
-            results = session.run(self.wanted, inputs)
-        except Exception as error:  # of several types
-            raise failure(self._label, error) from error
-        return dict(zip(self.wanted, results, strict=True))
-
-
-class Programs:
-    """Thread-safe cache of the programs of a model.
-
-    Parameters
-    ----------
-    label : str
-        Name of the model in errors.
-    outputs : sequence of TensorInfo
-        The model's outputs.
-    defaults : iterable of str
-        Inputs with a default.
-    make : callable
-        Function that makes a session.
-    """
-
-    def __init__(self, label: str, outputs: Sequence[TensorInfo], defaults: Iterable[str], make: Make) -> None:
-        self._label, self._make, self._lock = label, make, threading.Lock()
-        self._outputs, self._defaults = [info.name for info in outputs], frozenset(defaults)
-        self._programs: dict[tuple[bool, frozenset[str]], Program] = {}
-        # Programs with constant defaults, by the values that they return in their order.
-        self._by_outputs: dict[tuple[str, ...], Program] = {}
-
-    def run(self, inputs: dict[str, Any], outputs: tuple[str, ...], *, once: bool = False) -> dict[str, Any]:
-        """Return the values with these names, computed from checked inputs; `once` keeps no session."""
-        is_plain = self._defaults.isdisjoint(inputs)
-        if is_plain and (program := self._by_outputs.get(outputs)) is not None:
-            return program.call(inputs)
-        more = frozenset(outputs).difference(self._outputs)
-        values = (self._new(is_plain, more) if once else self.program(is_plain, more)).call(inputs)
-        return {name: values[name] for name in outputs}
-
-    def program(self, defaults: bool = True, more: frozenset[str] = frozenset()) -> Program:
-        """Return the program whose session the maker returns for these arguments."""
-        key = defaults, more
-        with self._lock:
-            if key not in self._programs:
-                program = self._programs[key] = self._new(defaults, more)
-                if defaults:
-                    self._by_outputs[tuple(program.wanted)] = program
-            return self._programs[key]
-
-    def _new(self, defaults: bool, more: frozenset[str]) -> Program:
-        wanted = dict.fromkeys([*self._outputs, *sorted(more)])
-        return Program(self._label, lambda: self._make(defaults, more), wanted)
+                if not once:
+                    self._sessions[key] = settings, session
+            return session

@@ -26,16 +26,7 @@ _BEFORE: tuple[str, ...] = (
 def pairs_of(
     label: str, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo], states: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Return {output: input of the next call}.
-
-    Parameters
-    ----------
-    label : str
-        Name of the model in error messages.
-    inputs, outputs : sequence of TensorInfo
-        Inputs and outputs of the model.
-    states : mapping or None
-        {output: input}, where a name may be an alias; None: match the names.
+    """Return {output: input of the next call}, from `states`, whose names may be aliases, or by matching names.
 
     Raises
     ------
@@ -53,18 +44,6 @@ def pairs_of(
 def candidates(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> str:
     """List all pairs with compatible dtypes and shapes, for a message."""
     return _listed((output, own) for output in outputs for own in inputs if _agree(output, own))
-
-
-def candidates_of(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> str:
-    """List for each input the compatible outputs, only those with a matching name if any, for a message."""
-    lines = []
-    for own in inputs:
-        stems = _stems(own.name, _BEFORE)
-        agreeing = [output for output in outputs if _agree(output, own)]
-        named = [output for output in agreeing if not stems.isdisjoint(_stems(output.name, _AFTER))]
-        names = ", ".join(shown(output.name) for output in named or agreeing) or "none"
-        lines.append(f"{names} -> {described(own)}")
-    return shortened("; ".join(lines))
 
 
 def _checked_pairs(

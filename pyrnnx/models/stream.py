@@ -138,7 +138,17 @@ class ModelStream(Immutable):
             An input does not fit or is fed back, the size of a state is unknown, or the sequence_lens of a layer differ
             from seq_length. The states are unchanged.
         """
-        return self._take_states(self._run(arrays, named))
+        inputs = self._push_inputs.recognized(arrays, named)
+        if inputs is None:
+            names = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], Mapping) else ()
+            for name in (*names, *named):
+                if name in self._reserved:
+                    raise ArgumentError(
+                        f"{self._label}: input {shown(name)} is fed back; expected {listed(self._pushed)}, and states "
+                        "in stream.state = {...}"
+                    )
+            inputs = self._push_inputs.read(arrays, named)
+        return self._take_states(self._call(inputs, self._wanted))
 
     def _run_checked(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         """Run like `push` on checked inputs, and return the values with these names."""
@@ -154,19 +164,6 @@ class ModelStream(Immutable):
                 values[name] = results.pop(output)
         self._values = values
         return results
-
-    def _run(self, arrays: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        inputs = self._push_inputs.recognized(arrays, named)
-        if inputs is None:
-            names = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], Mapping) else ()
-            for name in (*names, *named):
-                if name in self._reserved:
-                    raise ArgumentError(
-                        f"{self._label}: input {shown(name)} is fed back; expected {listed(self._pushed)}, and states "
-                        "in stream.state = {...}"
-                    )
-            inputs = self._push_inputs.read(arrays, named)
-        return self._call(inputs, self._wanted)
 
     def _call(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         states = self._values
@@ -193,24 +190,19 @@ class ModelStream(Immutable):
     @state.setter
     def state(self, state: Mapping[str, Any]) -> None:
         checked = self._checked("state", state)
-        self._check_names(checked)
+        optional = {*checked, *(info.name for info in self._fed if info.optional), *self._carrier.absent}
+        missing = [info for info in self.state_infos if info.name not in optional]
+        are_initial = checked.keys() == self._first.keys() and (checked or not self._values)
+        if missing and not are_initial:
+            raise ArgumentError(
+                f"{self._label}: state lacks {listed(missing)}; expected {listed(self.state_infos)} "
+                "(reset() restores the initial states)"
+            )
         self._values = {**self._first, **checked}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Assign `state`, and reset the states that are missing."""
         self._values = {**self._first, **self._checked("state", state)}
-
-    def _check_names(self, state: Mapping[str, AnyArray]) -> None:
-        """Check that no state is missing, unless it has a default, or `state` has the names of the initial states."""
-        if state.keys() == self._first.keys() and (state or not self._values):
-            return
-        optional = {*state, *(info.name for info in self._fed if info.optional), *self._carrier.absent}
-        missing = [info for info in self.state_infos if info.name not in optional]
-        if missing:
-            raise ArgumentError(
-                f"{self._label}: state lacks {listed(missing)}; expected {listed(self.state_infos)} "
-                "(reset() restores the initial states)"
-            )
 
     def _checked(self, argument: str, values: Mapping[str, Any]) -> dict[str, AnyArray]:
         """Return copies of states, checked as inputs of a call."""
@@ -228,8 +220,8 @@ class ModelStream(Immutable):
 
     def _zeros(self, infos: Sequence[TensorInfo], symbols: Mapping[str, int]) -> dict[str, AnyArray]:
         """Return zeros for states, after checking the memory limit for all of them."""
-        shapes: dict[str, tuple[int, ...]] = {}
-        total, limit = 0, config.get_memory_limit()
+        zeros: dict[str, AnyArray] = {}
+        limit = config.get_memory_limit()
         for info in infos:
             shape = _sizes(info, symbols)
             if shape is None or info.dtype == "str":
@@ -238,23 +230,17 @@ class ModelStream(Immutable):
                     f"push do not determine its shape; pass it in stream(initial={{{shown(info.name)}: array}}) "
                     "or set stream.state = {...}"
                 )
-            size = math.prod(shape) * _itemsize(str(info.dtype))
-            if total + size > limit:
-                others = f" in addition to {total} of other states" if total else ""
+            try:
+                dtype = named_dtype(str(info.dtype))
+                limit -= math.prod(shape) * dtype.itemsize
+                if limit < 0:
+                    raise MemoryError("pyrnnx.set_memory_limit allows more")
+                zeros[info.name] = np.zeros(shape, dtype)
+            except (MemoryError, ValueError, TypeError) as error:  # TypeError: ml_dtypes is needed
                 raise ArgumentError(
-                    f"{self._label}: zeros for the state {state_pairs.described(info)} would take {size} "
-                    f"bytes{others}; a call may take {limit} (pyrnnx.set_memory_limit allows more)"
-                )
-            shapes[info.name], total = shape, total + size
-        return {info.name: self._zero(info, shapes[info.name]) for info in infos}
-
-    def _zero(self, info: TensorInfo, shape: tuple[int, ...]) -> AnyArray:
-        try:
-            return np.zeros(shape, named_dtype(str(info.dtype)))
-        except (MemoryError, ValueError, TypeError) as error:  # TypeError: ml_dtypes is needed
-            raise ArgumentError(
-                f"{self._label}: zeros for the state {state_pairs.described(info)} cannot be allocated ({error})"
-            ) from error
+                    f"{self._label}: zeros for the state {state_pairs.described(info)} cannot be allocated ({error})"
+                ) from error
+        return zeros
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.model, dict(self.states), self._initial, self._layers, self._values)
@@ -271,13 +257,6 @@ class ModelStream(Immutable):
         return f"<{type(self).__name__} of {self.model.label}: ({listed(self._pushed)}), states {names}>"
 
 
-def _itemsize(dtype: str) -> int:
-    try:
-        return named_dtype(dtype).itemsize
-    except TypeError:
-        return 1  # ml_dtypes is needed: `_zero` raises
-
-
 def _restored(model: Any, states: Any, initial: Any, layers: Any, values: Any) -> ModelStream:
     stream: ModelStream = model.stream(states, initial=initial, layers=layers)
     stream.restore(values)
@@ -285,7 +264,6 @@ def _restored(model: Any, states: Any, initial: Any, layers: Any, values: Any) -
 
 
 def _symbols(infos: Sequence[TensorInfo], arrays: Mapping[str, Any]) -> dict[str, int]:
-    """Return the sizes of the symbols in declarations from the shapes of arrays."""
     sizes: dict[str, int] = {}
     for info in infos:
         shape = getattr(arrays.get(info.name), "shape", ())
@@ -297,9 +275,10 @@ def _symbols(infos: Sequence[TensorInfo], arrays: Mapping[str, Any]) -> dict[str
 
 def _sizes(info: TensorInfo, symbols: Mapping[str, int]) -> tuple[int, ...] | None:
     """Return the shape if all sizes are known, else None."""
-    sizes = [_size(dimension, symbols) for dimension in info.shape or ()]
-    known = [size for size in sizes if size is not None]
-    return None if info.shape is None or len(known) != len(sizes) else tuple(known)
+    if info.shape is None:
+        return None
+    sizes = tuple(size for size in (_size(dimension, symbols) for dimension in info.shape) if size is not None)
+    return sizes if len(sizes) == len(info.shape) else None
 
 
 def _size(dimension: Dimension, symbols: Mapping[str, int]) -> int | None:

@@ -166,12 +166,10 @@ def same_limit() -> Iterator[None]:
 def test_zeros_beyond_the_memory_limit(shape: Any) -> None:
     """24 bytes for the total and 8 for the count."""
     set_memory_limit(23)
-    with pytest.raises(ArgumentError, match=r"stream: zeros for the state 'total' .* would take 24 bytes; a call may"):
+    with pytest.raises(ArgumentError, match=r"zeros for the state 'total' .* cannot be allocated .*set_memory_limit"):
         sums(shape).stream({"totalN": "total"}).push(X, np.array(1))
     set_memory_limit(31)
-    with pytest.raises(
-        ArgumentError, match=r"zeros for the state 'count' .* would take 8 bytes in addition to 24 of other"
-    ):
+    with pytest.raises(ArgumentError, match=r"zeros for the state 'count' .* cannot be allocated"):
         sums((3, 2)).stream()
 
 

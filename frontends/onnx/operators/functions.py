@@ -25,19 +25,9 @@ def build_layer(
     attributes: Mapping[str, Any],
     make: Callable[..., LayerType],
 ) -> LayerType:
-    """Return the prepared layer of an operator in an opset.
+    """Return the layer that `make`, such as `Layer`, builds of an operator in an opset.
 
-    Parameters
-    ----------
-    definition : Schema
-    label : str
-        How errors name the layer.
-    weights : mapping
-        W, R, B and P; absent ones may be None.
-    attributes : mapping
-        As `read_attributes` returns them.
-    make : callable
-        `Layer` or a subclass, possibly partial.
+    `weights` are W, R, B and P, and `attributes` those that `read_attributes` returns.
 
     Raises
     ------
@@ -126,18 +116,7 @@ def rnn(
     PyrnnxError
         An array, attribute or opset is not allowed.
     """
-    weights = {"W": W, "R": R, "B": B}
-    attributes = {
-        "activations": activations,
-        "activation_alpha": activation_alpha,
-        "activation_beta": activation_beta,
-        "clip": clip,
-        "direction": direction,
-        "hidden_size": hidden_size,
-        "layout": layout,
-        "output_sequence": output_sequence,
-    }
-    Y, Y_h = _run("RNN", opset, X, weights, attributes, (sequence_lens, initial_h))
+    Y, Y_h = _run("RNN", **locals())
     return Y, Y_h
 
 
@@ -214,19 +193,7 @@ def gru(
     PyrnnxError
         An array, attribute or opset is not allowed.
     """
-    weights = {"W": W, "R": R, "B": B}
-    attributes = {
-        "activations": activations,
-        "activation_alpha": activation_alpha,
-        "activation_beta": activation_beta,
-        "clip": clip,
-        "direction": direction,
-        "hidden_size": hidden_size,
-        "linear_before_reset": linear_before_reset,
-        "layout": layout,
-        "output_sequence": output_sequence,
-    }
-    Y, Y_h = _run("GRU", opset, X, weights, attributes, (sequence_lens, initial_h))
+    Y, Y_h = _run("GRU", **locals())
     return Y, Y_h
 
 
@@ -307,35 +274,30 @@ def lstm(
     PyrnnxError
         An array, attribute or opset is not allowed.
     """
-    weights = {"W": W, "R": R, "B": B, "P": P}
-    attributes = {
-        "activations": activations,
-        "activation_alpha": activation_alpha,
-        "activation_beta": activation_beta,
-        "clip": clip,
-        "direction": direction,
-        "hidden_size": hidden_size,
-        "input_forget": input_forget,
-        "layout": layout,
-        "output_sequence": output_sequence,
-    }
-    Y, Y_h, Y_c = _run("LSTM", opset, X, weights, attributes, (sequence_lens, initial_h, initial_c))
+    Y, Y_h, Y_c = _run("LSTM", **locals())
     return Y, Y_h, Y_c
 
 
 def _run(
     operator: str,
+    *,
     opset: Any,
     X: Any,
-    weights: Mapping[str, Any],
-    attributes: Mapping[str, Any],
-    rest: tuple[Any, ...],
+    W: Any,
+    R: Any,
+    B: Any,
+    P: Any = None,
+    sequence_lens: Any,
+    initial_h: Any,
+    initial_c: Any = None,
+    **attributes: Any,
 ) -> tuple[AnyArray, ...]:
     definition = schema(operator, opset)
     read = read_attributes(definition, operator, attributes)
+    weights = {"W": W, "R": R, "B": B, "P": P}
     try:
         layer = build_layer(definition, operator, weights, read, Layer)
     except ArgumentError:
         check.like_x(operator, X, weights)
         raise
-    return layer._for_one_call().run(X, *rest)
+    return layer._for_one_call().run(X, sequence_lens, initial_h, initial_c)

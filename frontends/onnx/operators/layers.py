@@ -8,16 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layers.facts import Described
 from pyrnnx.layers.layer import Layer
+from pyrnnx.layers.stream import Stream
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import Convention
 from pyrnnx.operator.op import RecurrentOp
 
 from .functions import build_layer
 from .nodes import RecurrentNode, read_node
-from .schemas import DEFAULT_OPSET, SCHEMAS, WEIGHTS
+from .quantized import quantized_weights
+from .schemas import DEFAULT_OPSET, WEIGHTS
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -61,6 +63,28 @@ class NodeLayer(Layer):
         return partial(make, node_inputs=self.node_inputs, origin=self.origin), arguments
 
 
+class QuantizedLayer(NodeLayer):
+    """Layer of a DynamicQuantizeLSTM node; its `weights` are dequantized lazily, in the shapes of LSTM.
+
+    The kernels multiply codes with codes, in integers, and scale the sums; the gates are those of an ordinary layer.
+    X has one range of quantization for the whole call: that of the values of all rows, and zero. What lies beyond a
+    row's length has no part in it (in ONNX Runtime, it has). h has one range for each step: that of the states of all
+    rows that ran in the step before, and zero. A NaN stays with its row; an infinity becomes the end of the range of
+    finite values.
+
+    Sums of products are exact integers; on the BLAS engine, and beyond 33025 terms, they are sums of floats.
+    """
+
+    def stream(self, batch_size: int) -> Stream:
+        """Raise: X has one range for a whole call.
+
+        Raises
+        ------
+        UnsupportedError
+        """
+        raise UnsupportedError(f"{self.label}: stream: X has one range for a whole sequence; expected a call")
+
+
 def from_node(
     node: NodeProto, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET, *, weight_dtype: str | None = None
 ) -> NodeLayer:
@@ -69,7 +93,7 @@ def from_node(
     Parameters
     ----------
     node : onnx.NodeProto
-        An RNN, GRU or LSTM.
+        An RNN, GRU, LSTM or com.microsoft's DynamicQuantizeLSTM.
     initializers : mapping
         Constant arrays by the name of the node's input: W, R and, if the node has them, B and P. Others (sequence_lens,
         initial_h, initial_c) become defaults of calls.
@@ -88,39 +112,26 @@ def from_node(
     PyrnnxError
         Another operator, missing weights, too many inputs, or attributes or arrays that the opset rejects.
     """
-    read = read_node("from_node", node, opset, SCHEMAS)
-    check_initializers(read.label, initializers)
-    return node_layer(read, read.weights(initializers), read.constants(initializers), weight_dtype=weight_dtype)
+    read = read_node("from_node", node, opset)
+    if not isinstance(initializers, Mapping):
+        raise ArgumentError(
+            f"{read.label}: initializers is {type(initializers).__name__}; expected a mapping of arrays"
+        )
+    return _node_layer(read, read.weights(initializers), read.constants(initializers), weight_dtype)
 
 
-def node_layer(
-    node: RecurrentNode,
-    weights: Mapping[str, Any],
-    constants: Mapping[str, Any],
-    cls: type[NodeLayer] = NodeLayer,
-    *,
-    weight_dtype: str | None = None,
+def _node_layer(
+    node: RecurrentNode, weights: Mapping[str, Any], constants: Mapping[str, Any], weight_dtype: str | None
 ) -> NodeLayer:
-    """Return the layer of a node and its weights.
-
-    Raises
-    ------
-    PyrnnxError
-        The weights do not fit the node or each other.
-    """
+    cls = NodeLayer
+    if node.is_quantized:
+        if weight_dtype is not None:
+            raise ArgumentError(
+                f"{node.label}: weight_dtype is {shown(weight_dtype)}; its weights are in 8 bits already"
+            )
+        cls, weights = QuantizedLayer, quantized_weights(node.label, weights)
     make = partial(cls, name=node.name, constants=constants, node_inputs=node.call_inputs, weight_dtype=weight_dtype)
     return build_layer(node.definition, node.label, weights, node.attributes, make)
-
-
-def check_initializers(label: str, initializers: Any) -> None:
-    """Reject initializers that are not a mapping.
-
-    Raises
-    ------
-    ArgumentError
-    """
-    if not isinstance(initializers, Mapping):
-        raise ArgumentError(f"{label}: initializers is {type(initializers).__name__}; expected a mapping of arrays")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +142,7 @@ class UnboundNode(Described):
     ----------
     node : onnx.NodeProto
     opset : int
-        Version of the default domain in the model.
+        Version of the node's domain in the model.
     label : str
         How errors name this layer.
     constants : mapping
@@ -182,10 +193,11 @@ class UnboundNode(Described):
         Raises
         ------
         PyrnnxError
-            The weights do not fit the node or each other.
+            The weights do not fit the node or each other, or need scales.
         """
-        weights = {"W": W, "R": R, "B": B, "P": P}
-        return node_layer(self.parts, weights, self.constants, weight_dtype=weight_dtype)
+        if self.parts.is_quantized:
+            raise UnsupportedError(f"{self.label}: bind: its weights are quantized; call the model")
+        return _node_layer(self.parts, {"W": W, "R": R, "B": B, "P": P}, self.constants, weight_dtype)
 
     def __call__(self, *arrays: Any, **named: Any) -> tuple[AnyArray, ...]:
         """Run with all inputs of the operator, weights included, in its order or by name.
@@ -218,5 +230,5 @@ def unbound_node(node: NodeProto, initializers: Mapping[str, Any], opset: int = 
     PyrnnxError
         As in `from_node`, except for weights.
     """
-    read = read_node("unbound_node", node, opset, SCHEMAS)
+    read = read_node("unbound_node", node, opset)
     return UnboundNode(read, read.constants(initializers), read.op())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,10 @@ class RecurrentNode:
     def call_inputs(self) -> tuple[str, ...]:
         """The node's inputs among sequence_lens, initial_h and initial_c."""
         return tuple(name for name in CONSTANTS if name in self.inputs)
+
+    @property
+    def is_quantized(self) -> bool:
+        return bool(OPERATORS[self.definition.operator].scales)
 
     @property
     def convention(self) -> Convention:
@@ -109,8 +113,8 @@ def check_count(label: str, what: str, values: Sequence[str], names: Sequence[st
         )
 
 
-def read_node(caller: str, node: NodeProto, opset: Any, operators: Collection[str]) -> RecurrentNode:
-    """Check a node of one of the operators; errors name `caller` until there is a label.
+def read_node(caller: str, node: NodeProto, opset: Any) -> RecurrentNode:
+    """Check a recurrent node; errors name `caller` until there is a label.
 
     Raises
     ------
@@ -128,9 +132,9 @@ def read_node(caller: str, node: NodeProto, opset: Any, operators: Collection[st
     if isinstance(node, type) or not all(hasattr(node, field) for field in fields):
         raise ArgumentError(f"{caller}: node is {type(node).__name__} {shown(node)}; expected an onnx.NodeProto")
     domain = "" if node.domain in DEFAULT_DOMAINS else node.domain
-    if node.op_type not in operators or domain != OPERATORS[node.op_type].domain:
+    if node.op_type not in OPERATORS or domain != OPERATORS[node.op_type].domain:
         operator = shown(f"{node.domain}.{node.op_type}" if node.domain else node.op_type)
-        expected = " or ".join(f"{OPERATORS[name].domain or 'ai.onnx'}.{name}" for name in operators)
+        expected = " or ".join(f"{OPERATORS[name].domain or 'ai.onnx'}.{name}" for name in OPERATORS)
         raise UnsupportedError(f"{caller}: the node is {operator}; expected {expected}")
     definition = QUANTIZED_LSTM if node.op_type == QUANTIZED_LSTM.operator else schema(node.op_type, opset)
     label = f"{node.op_type} {shown(node.name)}" if node.name else node.op_type

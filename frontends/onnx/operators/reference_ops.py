@@ -11,7 +11,7 @@ from pyrnnx.layers.layer import CONSTANTS, Layer
 
 from ..messages import copied
 from ..onnx_package import import_onnx
-from .quantized import MAKERS, Maker
+from .layers import from_node
 from .schemas import OPERATORS
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ def _operator_classes() -> tuple[type[Any], ...]:
         op_domain: str
         inputs: tuple[str, ...]
         weights: tuple[str, ...]
-        maker: Maker
 
         def __init__(self, onnx_node: NodeProto, run_params: Any, schema: Any = None) -> None:
             super().__init__(onnx_node, run_params, schema)
@@ -70,7 +69,7 @@ def _operator_classes() -> tuple[type[Any], ...]:
             node = self._resolved(linked)
             sources = dict(zip(self.inputs, node.input, strict=False))
             constants = {sources[name]: a for name, a in zip(self.weights, weights, strict=True) if a is not None}
-            layer = self.maker.layer(node, constants, self.run_params["opsets"].get(self.op_domain, 1))
+            layer = from_node(node, constants, self.run_params["opsets"].get(self.op_domain, 1))
             if all(a is None or is_immutable(a, or_owned=True) for a in weights):
                 self._cache = weights, linked, layer
             return layer
@@ -98,6 +97,6 @@ def _operator_classes() -> tuple[type[Any], ...]:
 
     def members(name: str) -> dict[str, Any]:
         row = OPERATORS[name]
-        return {"op_domain": row.domain, "inputs": row.inputs, "weights": row.weights, "maker": MAKERS[name]}
+        return {"op_domain": row.domain, "inputs": row.inputs, "weights": row.weights}
 
     return tuple(type(name, (Recurrent,), members(name)) for name in OPERATORS)

@@ -23,9 +23,8 @@ from ..graph.constants import named
 from ..graph.places import protos
 from ..graph.walk import first_output, node_label
 from ..messages import copied
-from ..operators.layers import UnboundNode
+from ..operators.layers import UnboundNode, from_node
 from ..operators.nodes import check_count, is_recurrent
-from ..operators.quantized import MAKERS
 from ..operators.schemas import OPERATORS
 from ..operators.stream_layer import StreamLayer
 from .recurrent import AnyLayer, RecurrentModel
@@ -203,13 +202,13 @@ def _function(
             return call(*map(values.get, names))
 
     else:
-        row, maker, opset = OPERATORS[node.op_type], MAKERS[node.op_type], model.opsets.get(node.domain, 1)
+        row, opset = OPERATORS[node.op_type], model.opsets.get(node.domain, 1)
         check_count(node_label(node), "input", node.input, row.inputs)
         sources = dict(zip(row.inputs, node.input, strict=False))
 
         def compute(values: Mapping[str, Any]) -> Sequence[Any]:
             weights = {sources[key]: values[key] for key in row.weights if key in values}
-            return maker.layer(node, weights, opset).run(*map(values.get, CALL_ARGUMENTS))
+            return from_node(node, weights, opset).run(*map(values.get, CALL_ARGUMENTS))
 
     def run(*arrays: Any) -> Sequence[Any]:
         results = compute(dict(zip(arguments, arrays, strict=True)))

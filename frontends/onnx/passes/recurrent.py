@@ -21,9 +21,8 @@ from ..graph.places import Place, named_nodes
 from ..graph.walk import Graph, Node, all_graphs, all_nodes, needed_names
 from ..messages import copied
 from ..onnx_package import import_onnx
-from ..operators.layers import NodeLayer, UnboundNode
+from ..operators.layers import NodeLayer, UnboundNode, from_node, unbound_node
 from ..operators.nodes import is_recurrent
-from ..operators.quantized import MAKERS
 from ..operators.schemas import OPERATORS
 from .constants import compute_constants
 
@@ -259,10 +258,10 @@ def _layer(
 ) -> NodeLayer | UnboundNode:
     proto = copied(node.proto)
     proto.name = name
-    row, make, opset = OPERATORS[node.op_type], MAKERS[node.op_type], opsets.get(node.domain, 1)
+    row, opset = OPERATORS[node.op_type], opsets.get(node.domain, 1)
     sources = {key: source for key, source in zip(row.inputs, node.input, strict=False) if source}
     values = {source: graph.constants.value(source) for key, source in sources.items() if key != "X"}
     constants = {source: value for source, value in values.items() if value is not None}
     if all(sources[key] in constants for key in row.weights if key in sources):
-        return make.layer(proto, constants, opset, **({} if row.scales else {"weight_dtype": weight_dtype}))
-    return make.unbound(proto, constants, opset)
+        return from_node(proto, constants, opset, weight_dtype=None if row.scales else weight_dtype)
+    return unbound_node(proto, constants, opset)

@@ -25,26 +25,11 @@ LARGEST = float(np.finfo(np.float32).max)  # attributes are float32 in ONNX
 def write_node(
     graph: GraphWriter, layer: Layer, name: str, sources: Mapping[str, str], outputs: Mapping[str, str]
 ) -> None:
-    """Write the node of a layer.
-
-    Parameters
-    ----------
-    graph : GraphWriter
-    layer : Layer
-    name : str
-        Of the node, which no other has: those of its weights begin with it.
-    sources : mapping
-        The values that are X, sequence_lens and the states; those that it lacks are left out.
-    outputs : mapping
-        The names of Y, Y_h and Y_c.
-
-    Raises
-    ------
-    PyrnnxError
-        As of `write_model`.
-    """
-    definition = node_schema(layer, graph.opset)
-    given = {key: graph.constant(f"{name}.{key}", array) for key, array in node_weights(layer).items()} | dict(sources)
+    """Write the node of a layer, with its weights; `sources` and `outputs` are the other names, by argument."""
+    definition = _schema_of(layer, graph.opset)
+    weights = convert_weights(layer.op, layer.weights, layer.convention, CANONICAL, layer.label)
+    given = {key: graph.constant(f"{name}.{key}", np.ascontiguousarray(array)) for key, array in weights.items()}
+    given |= sources
     graph.node(
         layer.op.cell,
         [given.get(key, "") for key in definition.inputs],
@@ -61,19 +46,10 @@ def node_name(graph: GraphWriter, layer: Layer, place: int = 0) -> str:
 
 def write_layer(graph: GraphWriter, layer: Layer, asked: Collection[str]) -> None:
     """Write a graph of one node; `asked` are the inputs in addition to X."""
-    constants = _constants(layer)
-    states = constants.keys() & {"initial_h", "initial_c"}
-    rows: Dimension = BATCH_SIZE
-    for key, array in constants.items():
-        rows = array.shape[1 if key in states else 0]
+    constants, rows = _constants(layer)
     op = layer.op
-    sizes: dict[str, Dimension] = {
-        "T": SEQ_LENGTH,
-        "N": rows,
-        "D": op.num_directions,
-        "I": layer.input_size,
-        "H": op.hidden_size,
-    }
+    sizes: dict[str, Dimension] = {"T": SEQ_LENGTH, "N": BATCH_SIZE, "I": layer.input_size}
+    sizes |= {"D": op.num_directions, "H": op.hidden_size, **rows}
 
     def shape(key: str) -> list[Dimension]:
         return [sizes[axis] for axis in CANONICAL.axes_of(key)]
@@ -88,14 +64,8 @@ def write_layer(graph: GraphWriter, layer: Layer, asked: Collection[str]) -> Non
         graph.output(key, shape(key))
 
 
-def _constants(layer: Layer) -> dict[str, AnyArray]:
-    """Return the constants of a layer in ONNX layout; they fix batch_size.
-
-    Raises
-    ------
-    ArgumentError
-        They do not.
-    """
+def _constants(layer: Layer) -> tuple[dict[str, AnyArray], dict[str, int]]:
+    """Return the constants of a layer in ONNX layout, and {"N": batch_size} if there are any."""
     own: dict[str, AnyArray] = {}
     sizes: dict[str, int] = {}
     for key, array in layer.constants.items():
@@ -106,17 +76,10 @@ def _constants(layer: Layer) -> dict[str, AnyArray]:
             own[key] = array.astype(np.int32)
         else:
             own[key] = np.ascontiguousarray(rearrange(array, axes, CANONICAL.axes_of(key)))
-    return own
+    return own, sizes
 
 
-def node_schema(layer: Layer, opset: int) -> Schema:
-    """Return the definition of a layer's operator in an opset that can express it.
-
-    Raises
-    ------
-    UnsupportedError
-        What the opset's operator has no dtype or attribute for; a layer that computes something else.
-    """
+def _schema_of(layer: Layer, opset: int) -> Schema:
     label, op = layer.label, layer.op
     if type(layer).run is not Layer.run or any(isinstance(weight, Quantized) for weight in layer._kept.values()):
         raise UnsupportedError(
@@ -136,13 +99,7 @@ def node_schema(layer: Layer, opset: int) -> Schema:
 
 
 def node_attributes(label: str, op: RecurrentOp, definition: Schema) -> dict[str, Any]:
-    """Return the attributes of a node that are not defaults, and hidden_size.
-
-    Raises
-    ------
-    UnsupportedError
-        A number is out of float32's range.
-    """
+    """Return the attributes of a node that are not defaults, and hidden_size."""
     attributes: dict[str, Any] = {"hidden_size": op.hidden_size}
     if op.direction is not Direction.FORWARD:
         attributes["direction"] = op.direction.value
@@ -172,15 +129,3 @@ def _float32(label: str, name: str, value: float) -> float:
     if abs(value) > LARGEST:
         raise UnsupportedError(f"{label}: {name} is {value}; ONNX holds it in float32, expected at most 3.4e38")
     return float(np.float32(value))
-
-
-def node_weights(layer: Layer) -> dict[str, AnyArray]:
-    """W, R, and B and P where the layer has them, in their dtype, as ONNX arranges them.
-
-    Raises
-    ------
-    UnsupportedError
-        Coupled gates that ONNX cannot express.
-    """
-    weights = convert_weights(layer.op, layer.weights, layer.convention, CANONICAL, layer.label)
-    return {name: np.ascontiguousarray(array) for name, array in weights.items()}

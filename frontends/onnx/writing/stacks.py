@@ -17,7 +17,6 @@ ROWS_FIRST = (1, 0, 2)  # swaps seq_length and batch_size
 
 
 def write_stack(graph: GraphWriter, stack: Stack, optional_inputs: Collection[str]) -> None:
-    """Write the graph; `optional_inputs` are the inputs in addition to X."""
     names = [node_name(graph, layer, k) for k, layer in enumerate(stack.layers)]
     value = graph.input("X", _sequence(stack, stack.input_size))
     if stack.batch_first:
@@ -46,7 +45,6 @@ def _sequence(stack: Stack, size: int) -> list[Dimension]:
 
 
 def _last(graph: GraphWriter, stack: Stack, layer: Layer, Y: str) -> None:
-    """Write Y [T, D, N, H] of the last layer as the output of the stack."""
     D, H = layer.op.num_directions, layer.op.hidden_size
     if not stack.batch_first:
         _side_by_side(graph, layer, Y, "Y")
@@ -91,7 +89,6 @@ def _initial(graph: GraphWriter, form: StateForm, names: Sequence[str]) -> list[
 
 
 def _final(graph: GraphWriter, form: StateForm, key: str, names: Sequence[str]) -> None:
-    """Write the outputs of the last states."""
     if not form.is_joined:
         for k, (D, op) in enumerate(zip(form.counts, form.ops, strict=True)):
             if D:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx._internal import scalars
 from pyrnnx._internal.files import is_path
 from pyrnnx._internal.writing import write_files
-from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortened, shown
 from pyrnnx.layers.layer import CONSTANTS, Layer
 from pyrnnx.stacks.stack import Stack
 
@@ -82,14 +82,19 @@ def write_model(
     target = None if path is None else _target(label, path)
     version = scalars.integer(label, "opset", opset, 1, expected="a positive integer")
     schema("LSTM", version)  # rejects one that is not known
-    graph = GraphWriter(label, version, source.dtype)
-    if isinstance(source, Layer):
-        required = [name for name in CONSTANTS if name in source.convention.required and name not in source.constants]
-        required = [name for name in required if name != "initial_c" or source.op.has_cell_state]
-        write_layer(graph, source, _asked(label, required if inputs is None else inputs, [source]))
-    else:
-        write_stack(graph, source, _asked(label, () if inputs is None else inputs, source.layers))
-    model = graph.model(source.name or type(source).__name__)
+    graph = GraphWriter(version, source.dtype)
+    try:
+        if isinstance(source, Layer):
+            own = [name for name in CONSTANTS if name in source.convention.required and name not in source.constants]
+            own = [name for name in own if name != "initial_c" or source.op.has_cell_state]
+            write_layer(graph, source, _asked(label, own if inputs is None else inputs, [source]))
+        else:
+            write_stack(graph, source, _asked(label, () if inputs is None else inputs, source.layers))
+        model = graph.model(source.name or type(source).__name__)
+    except PyrnnxError:
+        raise
+    except (ValueError, MemoryError) as error:  # protobuf's, of a name that is not Unicode or of the size
+        raise ArgumentError(f"{label}: the model cannot be written ({shortened(str(error))})") from error
     if target is not None:
         write_files(label, model_files(model, target, label))
     return model
@@ -97,15 +102,12 @@ def write_model(
 
 def _asked(label: str, inputs: Any, layers: Sequence[Layer]) -> list[str]:
     """Return the requested inputs in the operator's order."""
-    allowed = f"expected a list of some of {', '.join(CONSTANTS)}"
-    if isinstance(inputs, str) or not isinstance(inputs, Iterable):
-        raise ArgumentError(f"{label}: inputs is {shown(inputs)}; {allowed}")
-    names = list(inputs)
-    for k, name in enumerate(names):
-        if not isinstance(name, str) or name not in CONSTANTS:
-            raise ArgumentError(f"{label}: inputs has {shown(name)}; {allowed}")
-        if name in names[:k]:
-            raise ArgumentError(f"{label}: inputs has {shown(name)} twice; {allowed}")
+    names = list(inputs) if isinstance(inputs, Iterable) else [inputs]
+    are_known = all(isinstance(name, str) and name in CONSTANTS for name in names)
+    if isinstance(inputs, str) or not are_known or len({*names}) < len(names):
+        raise ArgumentError(
+            f"{label}: inputs is {shown(inputs)}; expected a list of some of {', '.join(CONSTANTS)}, each once"
+        )
     if "initial_c" in names and not any(layer.op.has_cell_state for layer in layers):
         cells = ", ".join(dict.fromkeys(layer.op.cell for layer in layers))
         raise UnsupportedError(f"{label}: inputs has 'initial_c'; {cells} has no cell state")

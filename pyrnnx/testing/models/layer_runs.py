@@ -14,7 +14,7 @@ from pyrnnx.comparison.calls import label, prepared_call, run_layer
 from pyrnnx.comparison.models.runs import kept_states
 from pyrnnx.comparison.weights import canonical_constants
 from pyrnnx.errors import PyrnnxError
-from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
+from pyrnnx.frontends.onnx.operators.layers import QuantizedLayer
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models.model import LayerValue, Model, layer_values
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, rearrange

@@ -56,7 +56,7 @@ def test_weights_are_read_once(tmp_path: Path, link: bool) -> None:
 
 OUTSIDE = ("../weights.bin", "/weights.bin", "", "sub/../../weights.bin", "C:\\weights.bin", "a\0b", "x" * 5000)
 ENTRIES: list[tuple[dict[str, Any], str]] = [
-    *[({"location": location}, "expected a file in the model's folder") for location in OUTSIDE],
+    *[({"location": location}, "which|expected a file in the model's") for location in OUTSIDE],
     ({"location": "x" * 3000}, "tensor 'a' is in the file 'xxx"),
     ({"data_type": 999}, "tensor 'a' .*its element type is 999, which is unknown"),
     ({"data_type": onnx.TensorProto.STRING}, "tensor 'a' .*STRING; expected one of a fixed"),
@@ -112,7 +112,7 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     path = external(tmp_path)
     edited(path, location="weights.bim")
     path.write_bytes(path.read_bytes().replace(b"weights.bim", b"weights.bi\xff"))
-    with pytest.raises(FormatError, match=r"not UTF-8|not an ONNX model"):  # older protobuf rejects the file
+    with pytest.raises(FormatError, match=r"a name in UTF-8|not an ONNX model"):  # older protobuf rejects the file
         read_model(path)
 
 

@@ -16,6 +16,7 @@ from onnx_models import make_graph, simple_model
 import pyrnnx
 from pyrnnx import ArgumentError, reference
 from pyrnnx.frontends.onnx import Model, read_model
+from pyrnnx.models.model import session_of
 from pyrnnx.testing.cases import Case, make_arrays
 from pyrnnx.testing.numbers import Array
 
@@ -180,13 +181,13 @@ def test_settings_in_between(model: Model, settings: None) -> None:
     """Another number of threads makes another session, with the same results."""
     wanted = model(drawn(1))
     for threads in (1, 2, 1, 3):
-        before = model._programs.program().session()
+        before = session_of(model)
         pyrnnx.set_num_threads(threads)
         for _ in range(3):
             found = model(drawn(1))
             for name in wanted:
                 np.testing.assert_array_equal(found[name], wanted[name])
-        assert model._programs.program().session() is not before
+        assert session_of(model) is not before
 
 
 # Errors are those of a first call

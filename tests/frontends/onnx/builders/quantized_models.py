@@ -12,7 +12,7 @@ from onnx import helper
 from onnx_models import simple_model
 
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
+from pyrnnx.frontends.onnx.operators.layers import QuantizedLayer
 from pyrnnx.frontends.onnx.operators.schemas import QUANTIZED_LSTM
 from pyrnnx.testing.numbers import Array
 

@@ -15,7 +15,7 @@ from real_models import MODELS, RATE, RealModel, frames, picture
 from whole_models import check_each
 
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
+from pyrnnx.frontends.onnx.operators.layers import QuantizedLayer
 from pyrnnx.testing.numbers import Array
 
 Run = Callable[[Mapping[str, Array]], dict[str, Array]]

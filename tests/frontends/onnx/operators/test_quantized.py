@@ -16,7 +16,6 @@ from rows import each_row
 
 from pyrnnx import ArgumentError, PyrnnxError, Stack, UnsupportedError
 from pyrnnx.frontends.onnx import UnboundNode, read_model, write_model
-from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
 from pyrnnx.testing.numbers import Array
 
 pytest.importorskip("onnxruntime")
@@ -60,8 +59,6 @@ def test_what_a_layer_rejects() -> None:
     layer, inputs = layer_of(CASES[1])
     with pytest.raises(ArgumentError, match="'Z'"):
         layer.run(inputs["X"], Z=inputs["X"])
-    with pytest.raises(ArgumentError, match="expected W and R in codes"):
-        QuantizedLayer(layer.op, *layer.weights.values())
     with pytest.raises(UnsupportedError, match="X has one range for a whole sequence"):
         layer.stream(3)
     with pytest.raises(UnsupportedError, match="QuantizedLayer, which does not compute a plain RNN, GRU or LSTM"):

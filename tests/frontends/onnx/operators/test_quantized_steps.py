@@ -16,7 +16,7 @@ from rows import each_row, few_rows
 
 from pyrnnx import config, get_num_threads, reference, set_num_threads
 from pyrnnx._kernels import engines
-from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
+from pyrnnx.frontends.onnx.operators.layers import QuantizedLayer
 from pyrnnx.testing.numbers import Array
 
 ENGINES = (*engines.supported(), "blas")

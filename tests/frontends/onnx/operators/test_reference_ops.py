@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx_models import make_graph, simple_model
 
 from pyrnnx import ArgumentError
-from pyrnnx.frontends.onnx import reference_ops
-from pyrnnx.frontends.onnx.operators.quantized import MAKERS
+from pyrnnx.frontends.onnx import from_node, reference_ops
 from pyrnnx.testing.cases import OUTPUTS, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
 from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
 from pyrnnx.testing.onnx_models import make_node
@@ -54,22 +51,16 @@ def test_as_many_outputs_as_are_named(outputs: tuple[str, ...]) -> None:
 
 
 @pytest.fixture
-def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of operators, one for each time that weights are prepared."""
     calls: list[str] = []
 
-    def counted(operator: str, make: Any) -> Any:
-        def made(*arguments: Any) -> Any:
-            calls.append(operator)
-            return make(*arguments)
+    def counted(node: onnx.NodeProto, *arguments: Any) -> Any:
+        calls.append(node.op_type)
+        return from_node(node, *arguments)
 
-        return made
-
-    makers = {key: replace(maker, layer=counted(key, maker.layer)) for key, maker in MAKERS.items()}
-    monkeypatch.setattr(module, "MAKERS", makers)
-    module._operator_classes.cache_clear()
-    yield calls
-    module._operator_classes.cache_clear()
+    monkeypatch.setattr(module, "from_node", counted)
+    return calls
 
 
 @pytest.mark.parametrize(("constant", "times"), [(True, 1), (False, 3)])
