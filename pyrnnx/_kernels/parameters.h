@@ -23,7 +23,7 @@ enum pyrnnx_weights {
 enum { PYRNNX_MAX_CODES = 33025 };
 
 /* The ways to multiply codes. A processor that supports one supports those before it; all give the same bits. */
-enum pyrnnx_dot { PYRNNX_DOT_PAIRS, PYRNNX_DOT_BYTES, PYRNNX_DOT_MATRICES, PYRNNX_DOT_COUNT };
+enum pyrnnx_dot { PYRNNX_DOT_PLAIN, PYRNNX_DOT_BYTES, PYRNNX_DOT_MATRICES, PYRNNX_DOT_COUNT };
 
 /* The source of PYRNNX_WEIGHTS_CODES: w = scale (code - zero_point); uint8 codes and zero points are shifted by -128.
  */

@@ -12,7 +12,7 @@
     _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(p))), 16))
 #define ISA_LOAD_INT8(p) _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(p))))
 #define HAVE_CODES 1
-#define ISA_MADD(a, b) _mm512_madd_epi16((__m512i)(a), (__m512i)(b))
+#define ISA_LIMITED_DOT(x, w) _mm512_madd_epi16(_mm512_maddubs_epi16((__m512i)(x), (__m512i)(w)), _mm512_set1_epi16(1))
 #define ISA_DOT(sum, x, w) _mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(x), (__m512i)(w))
 #define ISA_DOT_TARGET "avx512vnni"
 #ifdef PYRNNX_HAVE_AMX

@@ -5,11 +5,44 @@
  *   [gate][L] of int32    zero_point
  *   [gate][L] of float    scale
  *   [K/S][gate][L][S]     codes; zeros after the last k
+ *
+ * For limited dot products (code_dots.h), the codes of adjacent k, a and b, are stored as a/2 and b/2 if the sum of two
+ * products could exceed 16 bits: |a + b| > 128. A list of the quads that have such codes follows, and their rests:
+ *
+ *   [1 + K/4] of int32, padded to 64 bytes    number of quads of excess, and the k/4 of each
+ *   [quad of excess][gate][L][4]              a - a/2 and b - b/2; zeros for all other codes
  */
 #ifndef PYRNNX_CODE_PANELS
 #define PYRNNX_CODE_PANELS
 enum { CODE_PANEL_HEADER = 12 }; /* bytes before the codes, for each gate row */
 enum { CODE_SLACK = 15 };        /* quads after the last panel, which matrices read and ignore */
+enum { LARGEST_PAIR = 128 };     /* 255 * 128 fits 16 bits */
+
+static ptrdiff_t excess_list_size(ptrdiff_t quads) { return (4 * (1 + quads) + 63) / 64 * 64; }
+
+/* Halve pairs of codes that exceed LARGEST_PAIR; write the list of their quads, of `row` codes each, and the rests. */
+static void move_excess(ptrdiff_t quads, ptrdiff_t row, signed char *codes, int *list) {
+    signed char *rests = (signed char *)list + excess_list_size(quads);
+    list[0] = 0;
+    for (ptrdiff_t k = 0; k < quads; k++, codes += row) {
+        int exceeds = 0;
+        memset(rests, 0, (size_t)row);
+        for (ptrdiff_t j = 0; j < row; j += 2) {
+            const int a = codes[j], b = codes[j + 1];
+            if (a + b <= LARGEST_PAIR && a + b >= -LARGEST_PAIR) continue;
+            codes[j] = (signed char)(a / 2), codes[j + 1] = (signed char)(b / 2);
+            rests[j] = (signed char)(a - a / 2), rests[j + 1] = (signed char)(b - b / 2);
+            exceeds = 1;
+        }
+        if (exceeds) list[++list[0]] = (int)k, rests += row;
+    }
+}
+#endif
+
+#ifdef ISA_LIMITED_DOT
+#define IS_LIMITED(p) ((p)->dot == PYRNNX_DOT_PLAIN)
+#else
+#define IS_LIMITED(p) 0
 #endif
 
 #ifdef ISA_SQUARES
@@ -19,8 +52,9 @@ enum { CODE_SLACK = 15 };        /* quads after the last panel, which matrices r
 #endif
 
 INLINE ptrdiff_t NAME(code_panel_size)(const pyrnnx_parameters *p, ptrdiff_t depth, int gates) {
-    (void)p;
-    return gates * LANES * (CODE_PANEL_HEADER + CODE_STEP(p) * ((depth + CODE_STEP(p) - 1) / CODE_STEP(p)));
+    const ptrdiff_t steps = (depth + CODE_STEP(p) - 1) / CODE_STEP(p), codes = gates * LANES * CODE_STEP(p) * steps;
+    const ptrdiff_t excess = IS_LIMITED(p) && gates ? excess_list_size(steps) + codes : 0;
+    return gates * LANES * CODE_PANEL_HEADER + codes + excess;
 }
 
 /* Pack all gates of the units from `unit` on; return the end of their panel. */
@@ -28,12 +62,13 @@ static char *NAME(pack_code_panel)(const pyrnnx_parameters *p, ptrdiff_t depth, 
                                    ptrdiff_t unit, char *panel) {
     const NAME(variant) *variant = NAME(variant_of)(p);
     const int gates = variant->gate_count;
-    const ptrdiff_t step = CODE_STEP(p), H = p->hidden_size, units = H - unit < LANES ? H - unit : LANES;
+    const ptrdiff_t step = CODE_STEP(p), steps = (depth + step - 1) / step, H = p->hidden_size,
+                    units = H - unit < LANES ? H - unit : LANES;
     int *total = (int *)panel, *zero_point = total + gates * LANES;
     float *scale = (float *)(zero_point + gates * LANES);
     signed char *codes = (signed char *)(scale + gates * LANES);
     assert(variant->phases == 1 && depth <= PYRNNX_MAX_CODES);
-    memset(panel, 0, (size_t)NAME(code_panel_size)(p, depth, gates));
+    memset(panel, 0, (size_t)(gates * LANES * (CODE_PANEL_HEADER + step * steps)));
     for (int v = 0; v < gates; v++)
         for (ptrdiff_t j = 0; j < units; j++) {
             const ptrdiff_t row = variant->source[v] * H + unit + j, lane = v * LANES + j;
@@ -45,6 +80,10 @@ static char *NAME(pack_code_panel)(const pyrnnx_parameters *p, ptrdiff_t depth, 
                 total[lane] += code - zero_point[lane];
             }
         }
+    if (IS_LIMITED(p)) {
+        signed char *list = codes + steps * gates * LANES * step;
+        move_excess(steps, gates * LANES * step, codes, (int *)(void *)list);
+    }
     return panel + NAME(code_panel_size)(p, depth, gates);
 }
 

@@ -12,7 +12,15 @@
 enum { LEAST_MATRIX_ROWS = 8 }; /* tiles are faster for fewer rows */
 #endif
 
+#ifdef ISA_LIMITED_DOT
+#define DOT_NAME limited
+#define HAS_EXCESS 1
+#define PLAIN_TILES NAME(code_tiles_limited)
+#else
 #define DOT_NAME pairs
+#define HAS_EXCESS 0
+#define PLAIN_TILES NAME(code_tiles_pairs)
+#endif
 #define DOT_TARGET
 #include "code_tiles.h"
 
@@ -21,6 +29,7 @@ enum { LEAST_MATRIX_ROWS = 8 }; /* tiles are faster for fewer rows */
 #define ISA_HAS_DOT __builtin_cpu_supports(ISA_DOT_TARGET)
 #endif
 #define DOT_NAME bytes
+#define HAS_EXCESS 0
 #define DOT_TARGET MAY_USE(ISA_DOT_TARGET)
 #include "code_tiles.h"
 #endif
@@ -32,7 +41,7 @@ enum { LEAST_MATRIX_ROWS = 8 }; /* tiles are faster for fewer rows */
 /* Return the last PYRNNX_DOT_* that this processor supports. */
 static int NAME(best_dot)(void) {
 #ifdef ISA_DOT
-    if (!ISA_HAS_DOT) return PYRNNX_DOT_PAIRS;
+    if (!ISA_HAS_DOT) return PYRNNX_DOT_PLAIN;
 #ifdef ISA_MATRICES
     if (__builtin_cpu_supports("amx-int8") && matrices_allowed()) return PYRNNX_DOT_MATRICES;
 #endif
@@ -41,12 +50,12 @@ static int NAME(best_dot)(void) {
 #endif
     return PYRNNX_DOT_BYTES;
 #else
-    return PYRNNX_DOT_PAIRS;
+    return PYRNNX_DOT_PLAIN;
 #endif
 }
 
 static void NAME(code_product)(int dot, int nv, int nb, ptrdiff_t rows, NAME(tile_args) *t) {
-    NAME(tile_function) *const *tiles = NAME(code_tiles_pairs)[nv][nb];
+    NAME(tile_function) *const *tiles = PLAIN_TILES[nv][nb];
 #ifdef ISA_DOT
     if (dot >= PYRNNX_DOT_BYTES) tiles = NAME(code_tiles_bytes)[nv][nb];
 #endif

@@ -4,8 +4,9 @@
  *       = sum_k (code_x - zx) (code_w - zw)
  *   out = init + sx sw sum                 float
  *
- * The includer defines DOT_NAME, a dot product of code_dots.h, and DOT_TARGET, the attribute of functions that use its
- * instruction. Arguments are as for a float tile, but x points to coded rows, ldx bytes apart.
+ * The includer defines DOT_NAME, a dot product of code_dots.h, HAS_EXCESS, whether its panels have quads of excess, and
+ * DOT_TARGET, the attribute of functions that use its instruction. Arguments are as for a float tile, but x points to
+ * coded rows, ldx bytes apart.
  */
 #define DOTTED(x) PX_CAT(PX_CAT_2(x, DOT_NAME), REAL, ISA)
 #define FORM DOTTED(form)
@@ -35,6 +36,22 @@ DOT_TARGET INLINE void DOTTED(code_tile)(const int mr, const int nv, const int n
             for (int r = 0; r < mr; r++) sum[r][v] = DOTTED(dot)(sum[r][v], a[r], b);
         }
     }
+#if HAS_EXCESS
+#pragma GCC unroll 16
+    for (int b = 0; b < nb; b++) {
+        const NAME(any_int) *list = (const NAME(any_int) *)(w[b] + quads * nv * LANES * 4);
+        const char *excess = (const char *)list + excess_list_size(quads);
+        for (int e = 0; e < list[0]; e++)
+#pragma GCC unroll 16
+            for (int v = 0; v < nv; v++)
+#pragma GCC unroll 16
+                for (int r = 0; r < mr; r++) {
+                    I *s = &sum[r][b * nv + v];
+                    *s = DOTTED(dot)(*s, DOTTED(load_x)(x[r], list[1 + e]),
+                                     DOTTED(load_w)(excess + (e * nv + v) * LANES * 4, mr));
+                }
+    }
+#endif
 #pragma GCC unroll 16
     for (int v = 0; v < nv * nb; v++) {
         const NAME(gate_factors) factors = NAME(load_factors)(t->w + v / nv * t->w_block, nv, v % nv);
@@ -55,4 +72,5 @@ CODE_TILE_SHAPES(DEFINE_CODE_TILE)
 static NAME(tile_function) *const DOTTED(code_tiles)[5][MAX_TILE_BLOCKS + 1][MAX_TILE_ROWS + 1] = {
     CODE_TILE_SHAPES(LIST_CODE_TILE)};
 #undef DOT_NAME
+#undef HAS_EXCESS
 #undef DOT_TARGET

@@ -9,8 +9,8 @@
  *
  * A coded row is a header and quads of codes, zero-padded to a multiple of 64 bytes:
  *
- *   dot products of bytes    header  x0 x1 x2 x3 ...    uint8, or int8 of codes and zero points less 128
- *   products of pairs        header  x0 x2 x1 x3 ...    int16, the order of code_dots.h
+ *   products of bytes    header  x0 x1 x2 x3 ...    uint8, or int8 of codes and zero points less 128
+ *   products of pairs    header  x0 x2 x1 x3 ...    int16, the order of code_dots.h
  */
 /* clang-format on */
 #ifndef PYRNNX_CODES
@@ -25,8 +25,15 @@ enum { CODED_ALIGNMENT = 64 }; /* also the size of a header, so that codes are a
 
 static ptrdiff_t code_quads(ptrdiff_t depth) { return (depth + 3) / 4; }
 
+#ifdef ISA_LIMITED_DOT
+#define CODES_ARE_BYTES(p) 1
+#else
+#define CODES_ARE_BYTES(p) ((p)->dot != PYRNNX_DOT_PLAIN)
+#endif
+
 static size_t coded_size(const pyrnnx_parameters *p, ptrdiff_t depth) {
-    const size_t bytes = sizeof(code_header) + (size_t)code_quads(depth) * (p->dot ? 4 : 8);
+    (void)p;
+    const size_t bytes = sizeof(code_header) + (size_t)code_quads(depth) * (CODES_ARE_BYTES(p) ? 4 : 8);
     return (bytes + CODED_ALIGNMENT - 1) / CODED_ALIGNMENT * CODED_ALIGNMENT;
 }
 
@@ -89,10 +96,10 @@ static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t d
     for (int j = 0; j < LANES; j++) lanes[j] = (float)j;
     const code_header header = code_range(range);
     const ptrdiff_t quads = code_quads(depth);
-    const int offset = p->dot ? ISA_CODE_OFFSET : 0;
+    const int bytes = CODES_ARE_BYTES(p), offset = bytes ? ISA_CODE_OFFSET : 0;
     assert(row_size == coded_size(p, depth));
     for (ptrdiff_t r = 0; r < rows; r++) {
-        char *out = (char *)coded + r * (ptrdiff_t)row_size, *codes = out + sizeof header + (p->dot ? 0 : 4 * quads);
+        char *out = (char *)coded + r * (ptrdiff_t)row_size, *codes = out + sizeof header + (bytes ? 0 : 4 * quads);
         code_header h = {.scale = header.scale, .zero_point = header.zero_point - offset};
         I sum = {0}, nan = {0};
         memset(out + row_size - CODED_ALIGNMENT, 0, CODED_ALIGNMENT);
@@ -102,13 +109,13 @@ static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t d
             const V v = count == LANES ? LOAD(at) : NAME(load_partial)(at, count);
             I vector = NAME(codes)(&header, v) - offset;
             if (count < LANES) vector &= (I)(lanes < SET1((float)count));
-            const NAME(bytes) bytes = __builtin_convertvector(vector, NAME(bytes));
-            memcpy(codes + k, &bytes, count == LANES ? sizeof bytes : (size_t)(4 * quads - k));
+            const NAME(bytes) narrow = __builtin_convertvector(vector, NAME(bytes));
+            memcpy(codes + k, &narrow, count == LANES ? sizeof narrow : (size_t)(4 * quads - k));
             sum += vector;
             nan |= (I)(v != v);
         }
         for (int j = 0; j < LANES; j++) h.sum += sum[j], h.scale = nan[j] ? NAN : h.scale;
-        if (!p->dot) split_quads(quads, out + sizeof h);
+        if (!bytes) split_quads(quads, out + sizeof h);
         memcpy(out, &h, sizeof h);
     }
 }
