@@ -30,14 +30,6 @@ class Constants:
         a = 1, b = 2                    seen from the body:   a  1, of the outer graph
           body: b = input, c = 3                              b  none: an input of the body
                                                               c  3
-
-    Parameters
-    ----------
-    graph : Graph
-    outer : Constants, optional
-        Constants of the graph around it.
-    label : str
-        How errors name the model.
     """
 
     def __init__(self, graph: Graph, outer: Constants | None, label: str) -> None:
@@ -65,13 +57,7 @@ class Constants:
         return owner
 
     def value(self, name: str) -> AnyArray | None:
-        """Return the array of a name; None if it is not constant.
-
-        Raises
-        ------
-        FormatError
-            The tensor cannot be read.
-        """
+        """Return the array of a name; None if it is not constant."""
         owner = self.owner(name)
         return None if owner is None else owner._array(name)
 
@@ -128,20 +114,11 @@ PLAIN: Mapping[int, np.dtype[Any]] = MappingProxyType(
 
 
 def shape_of(tensor: Tensor) -> tuple[int, ...]:
-    """Return the shape of an onnx.TensorProto or array."""
     return tensor.shape if isinstance(tensor, np.ndarray) else tuple(tensor.dims[:])
 
 
 def array_of(tensor: Tensor, label: str) -> AnyArray:
-    """Return the read-only array of an onnx.TensorProto, or the array itself.
-
-    Errors name the model by `label`.
-
-    Raises
-    ------
-    FormatError
-        The tensor cannot be read.
-    """
+    """Return the read-only array of an onnx.TensorProto, or the array itself; errors name the model by `label`."""
     if isinstance(tensor, np.ndarray):
         return tensor
     value: AnyArray

@@ -24,11 +24,6 @@ def infer_shapes(model: Any, *, data_prop: bool = False, **options: bool) -> Any
 
     Results of an operator on which onnx may end the process have no type. Without `data_prop` if there is a long
     vector, for which it would take gigabytes.
-
-    Raises
-    ------
-    Exception
-        As onnx raises, of several types.
     """
     infer = import_onnx().shape_inference.infer_shapes
     has_hidden = any(True for _ in _crashing(model))

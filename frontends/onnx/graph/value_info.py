@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 
 def tensor_info(label: str, info: ValueInfoProto, *, optional: bool = False) -> TensorInfo:
-    """Return the declared name, dtype and shape of an input or output.
-
-    Raises
-    ------
-    FormatError
-        The element type is unknown.
-    """
+    """Return the declared name, dtype and shape of an input or output."""
     onnx = import_onnx()
     tensor = info.type.tensor_type
     if not info.type.HasField("tensor_type") or tensor.elem_type == 0:

@@ -43,16 +43,7 @@ def first_output(node: Node | NodeProto) -> str:
 class Node:
     """Fields of an onnx.NodeProto, read once: each access to a protobuf message creates an object.
 
-    Attributes
-    ----------
-    proto : onnx.NodeProto
-    op_type, domain, name : str
-    input, output : list of str
-    attribute : list of onnx.AttributeProto
-    bodies : tuple of (str, Graph)
-        As `subgraphs` returns them.
-    needs : set of str
-        As `needed_names` returns them; read-only.
+    `needs` are its inputs and the names that its bodies capture.
     """
 
     __slots__ = ("bodies", "domain", "input", "name", "needs", "op_type", "output", "proto")
@@ -86,29 +77,9 @@ class Node:
 class Graph:
     """Fields of an onnx.GraphProto, read once.
 
-    Attributes
-    ----------
-    proto : onnx.GraphProto
-    node : list of Node
-    input, output : list of onnx.ValueInfoProto
-    initializer : list of onnx.TensorProto
-    arrays : mapping
-        Values of initializers that are not in their messages, by name.
-    constants : Constants
-        As `set_constants` sets them.
-    sparse_initializer : list of onnx.SparseTensorProto
-    local : set of str
-        As `local_names` returns them; read-only.
-    tensors : list of onnx.TensorProto
-        Its initializers, parts of sparse ones, and tensors in attributes of its nodes.
-    needs : set of str
-        Names that its nodes and outputs capture.
-    every : list of Node
-        Its nodes, and those in bodies at any depth.
-    kinds : set of (str, str)
-        Domains and operators of its nodes, also in bodies; includes `SPARSE` if it has a sparse initializer.
-    is_sorted : bool
-        Whether `sort` was called.
+    `arrays` are values of initializers that are not in their messages, `tensors` also the parts of sparse initializers
+    and the tensors in attributes of nodes. `local` are the names that it defines, `needs` those that it captures.
+    `every` has the nodes in bodies at any depth, too, and `kinds` the domains and operators of these.
     """
 
     __slots__ = (
@@ -142,7 +113,6 @@ class Graph:
 
 
 def _tensors(attribute: AttributeProto, kind: int) -> list[TensorProto]:
-    """Return the tensors in an attribute."""
     if kind == _TENSOR:
         return [attribute.t]
     if kind == _MANY_TENSORS:
@@ -173,13 +143,7 @@ def subgraphs(node: Node | NodeProto) -> Iterator[tuple[str, Graph | GraphProto]
 
 
 def all_nodes(nodes: Iterable[AnyNode]) -> Iterator[AnyNode]:
-    """Yield the nodes and those in their bodies, up to the depth `MOST_BODIES`.
-
-    Raises
-    ------
-    FormatError
-        The bodies are nested deeper than a file or a recursion allows.
-    """
+    """Yield the nodes and those in their bodies; reject bodies deeper than a file or a recursion allows."""
     left = [iter(nodes)]
     while left:
         node = next(left[-1], None)
@@ -195,7 +159,6 @@ def all_nodes(nodes: Iterable[AnyNode]) -> Iterator[AnyNode]:
 
 
 def local_names(graph: Graph | GraphProto) -> set[str]:
-    """Return the names that a graph itself defines."""
     return set(graph.local) if type(graph) is Graph else _local_names(graph)
 
 
@@ -268,13 +231,7 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
 
 
 def sorted_nodes(graph: Graph, label: str) -> list[Node]:
-    """Return the nodes in topological order: the graph's own order if valid.
-
-    Raises
-    ------
-    FormatError
-        The nodes form a cycle.
-    """
+    """Return the nodes in topological order: the graph's own order if valid."""
     nodes = list(graph.node)
     producers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     known = producers.keys()

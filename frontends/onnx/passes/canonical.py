@@ -22,22 +22,7 @@ _FIRST_IR_WITH_OPSETS = 3
 
 
 def canonical(model: ModelProto, graph: Graph, label: str) -> tuple[ModelProto, Graph]:
-    """Return a model with unique names and sorted nodes, the model itself if it has them, and its graph.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-    graph : Graph
-        Its graph.
-    label : str
-        How errors name the model.
-
-    Raises
-    ------
-    FormatError
-        Texts, tensors, opsets or handles are wrong; a name is defined twice in one graph, or never; or nodes form a
-        cycle.
-    """
+    """Return a model with unique names and sorted nodes, the model itself if it has them, and its graph."""
     _check_parts(model, graph, label)
     opsets_of(model, label, graph)
     _check_handles(model, graph, label)
@@ -54,13 +39,7 @@ def canonical(model: ModelProto, graph: Graph, label: str) -> tuple[ModelProto, 
 
 
 def opsets_of(model: ModelProto, label: str, graph: Graph | None = None) -> dict[str, int]:
-    """Return the version of each domain; the default domain is "".
-
-    Raises
-    ------
-    FormatError
-        A node's default domain has no version; a domain has two versions, or one below 1.
-    """
+    """Return the version of each domain; the default domain is ""."""
     versions: dict[str, int] = {}
     for entry in model.opset_import:
         domain = "" if entry.domain in DEFAULT_DOMAINS else entry.domain

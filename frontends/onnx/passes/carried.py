@@ -41,11 +41,7 @@ _ALL = ("Concat",)
 class Carried:
     """Node whose states a stream carries, or, without states, whose initial states the stream feeds back.
 
-    Attributes
-    ----------
-    layer : StreamLayer
-    inputs, outputs : mapping
-        New names of its inputs and outputs, by position.
+    `inputs` and `outputs` are its new names, by position.
     """
 
     layer: StreamLayer
@@ -93,20 +89,8 @@ def carried(
 ) -> dict[str, Carried]:
     """Return the nodes whose states a stream carries or feeds back, by name.
 
-    Parameters
-    ----------
-    model : RecurrentModel
-    fed : frozenset of str
-        Inputs that the stream feeds back.
-    chosen : bool or frozenset of str
-        Whether to carry all layers, or the names of the layers.
-    candidates : callable
-        Function that lists, for a message, the outputs that match these inputs.
-
-    Raises
-    ------
-    UnsupportedError
-        A layer's states cannot be carried from push to push.
+    `fed` are the inputs that the stream feeds back; `chosen` are the layers to carry, or whether to carry all;
+    `candidates` lists, for a message, the outputs that match inputs.
     """
     if not chosen and not fed:
         return {}
@@ -129,14 +113,8 @@ def carried(
 class _Found:
     """Recurrent node in its graph.
 
-    Attributes
-    ----------
-    graph, index
-        Its graph and index.
-    fed, given : set of str
-        Names whose values (not only shapes) depend on fed-back inputs, and on any input.
-    body : str
-        Label of the node whose body contains it; "" at the top level.
+    The values (not only shapes) of `fed` depend on fed-back inputs, those of `given` on any input. `body` is the label
+    of the node whose body contains it; "" at the top level.
     """
 
     graph: Graph

@@ -21,16 +21,7 @@ if TYPE_CHECKING:
 
 
 def compute_constants(root: Graph, model: ModelProto, wanted: Mapping[Graph, Iterable[str]]) -> None:
-    """Add values that depend on constants only to the constants of a graph and its bodies.
-
-    Parameters
-    ----------
-    root : Graph
-        The graph of the model, sorted, modified in place.
-    model : onnx.ModelProto
-    wanted : mapping
-        Names of values in each graph. Those that depend on an input stay unknown.
-    """
+    """Add wanted values that depend on constants only to the constants of a sorted graph and its bodies."""
     places = {
         body: (graph, k) for graph in all_graphs(root) for k, node in enumerate(graph.node) for _, body in node.bodies
     }

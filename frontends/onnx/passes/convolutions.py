@@ -54,20 +54,13 @@ class _Window:
 
     @property
     def is_element(self) -> bool:
-        """Return whether the windows are the elements."""
         return self == _Window(1, 1, 1, 0, 0)
 
 
 def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     """Replace the convolutions of a model in place, and return the values of its new initializers, which it lacks.
 
-    The weights of the convolutions stay.
-
-    Parameters
-    ----------
-    proto : onnx.ModelProto
-    arrays : mapping
-        Values of initializers that the model lacks, by name.
+    The weights of the convolutions stay; `arrays` are values of initializers that the model lacks.
     """
     graph = proto.graph
     if not any(node.op_type == "Conv" for node in graph.node):

@@ -49,16 +49,10 @@ _INVALID = (ArithmeticError, AttributeError, LookupError, MemoryError, PyrnnxErr
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """A model whose hidden layers are recurrent nodes.
+    """A model whose hidden layers are recurrent nodes; the given model if it has none.
 
-    Attributes
-    ----------
-    model : onnx.ModelProto
-        The given model if it has no hidden layers.
-    origins : mapping
-        Where each new recurrent node comes from, by its name.
-    reasons : tuple of str
-        What is missing in parts that are nearly layers, the most frequent reason first.
+    `origins` say where each new node comes from, `reasons` what is missing in parts that are nearly layers, the most
+    frequent first.
     """
 
     model: ModelProto
@@ -67,16 +61,9 @@ class Hidden:
 
 
 def hidden_layers(model: ModelProto, label: str, graph: Graph | None = None) -> Hidden:
-    """Return a model with recurrent nodes in place of its hidden layers.
+    """Return a model with recurrent nodes in place of its hidden layers; the given one is not changed.
 
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        A model with unique names of values, without functions that contain steps. It is not changed.
-    label : str
-        How errors name the model.
-    graph : Graph, optional
-        Its graph, with its constants.
+    Its values have unique names, and no function contains steps. `graph` is its graph, with its constants.
     """
     try:
         graph = set_constants(Graph(model.graph), label) if graph is None else graph

@@ -34,11 +34,6 @@ def inline_functions(model: ModelProto, label: str, *, every: bool = False) -> M
 
     It is the model itself if it has none, or if an attribute of a function has a default, which onnx would drop. onnx
     leaves functions of another opset than the graph.
-
-    Raises
-    ------
-    PyrnnxError
-        onnx cannot inline a function; functions are recursive, or too large when inlined.
     """
     if not any(every or has_recurrent(function.node) for function in model.functions):
         return model

@@ -45,15 +45,8 @@ class Edited(Protocol):
 class Rewritten:
     """A model whose recurrent nodes are operators of pyrnnx.
 
-    Attributes
-    ----------
-    proto : onnx.ModelProto
-    arrays : mapping
-        Values of initializers that the model lacks, by name.
-    handles : list of Handle
-        They must live until sessions of the model are created; empty if the nodes are portable.
-    rows : list of (str, str)
-        Labels of the replaced nodes, and what is unusual about them, for the plan.
+    `arrays` are values of initializers that it lacks. The handles must live until sessions of the model are created.
+    `rows` are labels of the replaced nodes, and what is unusual about them, for the plan.
     """
 
     proto: ModelProto
@@ -82,13 +75,7 @@ def replace_recurrent(
     computed : bool
         Whether nodes with computed weights become functions of Python, which cannot be portable. Otherwise they stay.
     threads : int, optional
-        Threads of a session that a call of a node may use. Default: `pyrnnx.get_num_threads()` when the session is
-        created.
-
-    Raises
-    ------
-    UnsupportedError
-        The weights of a layer with carried states are inputs.
+        Threads of a session that a call of a node may use. Default: `pyrnnx.get_num_threads()` when it is created.
     """
     result = Rewritten(copied(model.proto), model.arrays)
     names = {site.place: name for name, site in model.sites.items()}

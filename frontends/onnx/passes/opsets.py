@@ -41,13 +41,7 @@ def converted(proto: ModelProto, opsets: Mapping[str, int]) -> ModelProto:
     """Return the model in an opset of which ONNX Runtime has all operators.
 
     It is the model itself if its own opset is one, or if onnx cannot convert it: ONNX Runtime says then what it lacks.
-
-    Parameters
-    ----------
-    proto : onnx.ModelProto
-        Its recurrent nodes are operators of pyrnnx: onnx would convert them as other operators.
-    opsets : mapping
-        Version by domain.
+    Its recurrent nodes are operators of pyrnnx: onnx would convert them as other operators.
     """
     if not 0 < opsets.get("", FIRST_OPSET) < FIRST_OPSET:
         return proto

@@ -42,21 +42,16 @@ def find_layers(
 
     Parameters
     ----------
-    proto : onnx.ModelProto
-    graph : Graph
-        Its graph; both as `canonical` returns them. They are not changed.
+    proto, graph
+        As `canonical` returns them. They are not changed.
     label : str
         How errors name the model.
     arrays : mapping
         Values of initializers that `proto` lacks, by name.
-    options : LayerOptions
+    others : mapping
+        Layers of nodes of other domains, by node name.
     defaults : bool
         Whether initializers that are also inputs are constants.
-
-    Raises
-    ------
-    PyrnnxError
-        A function cannot be inlined, or a recurrent node is wrong.
     """
     source = proto
     proto = with_plain_domain(inline_functions(proto, label), graph)

@@ -72,16 +72,9 @@ def layer_options(label: str, weight_dtype: Any, leave: Any) -> LayerOptions:
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """A recurrent node of a model.
+    """A recurrent node of a model, its layer, and the names of its inputs and outputs in the operator's definition.
 
-    Attributes
-    ----------
-    place : tuple of Graph and int
-    layer : Layer, or a layer whose weights are arguments
-    arguments, results : sequence of str
-        Names of its inputs and outputs in the operator's definition.
-    weights : collection of str
-        Those of its inputs that the layer owns.
+    The layer may be one whose weights are arguments.
     """
 
     place: Place
@@ -102,19 +95,10 @@ class Site:
 
 @dataclass(frozen=True, eq=False)
 class RecurrentModel:
-    """A model and its recurrent nodes.
+    """A model and its recurrent nodes, also in bodies, by unique name.
 
-    Attributes
-    ----------
-    proto : onnx.ModelProto
-        Its functions have no recurrent nodes; its default domain is "".
-    graph : Graph
-    opsets : mapping
-        Version by domain.
-    sites : mapping
-        Recurrent nodes, also in bodies, by unique name.
-    reasons : tuple of str
-        What is missing in parts that are nearly layers.
+    Its functions have no recurrent nodes; its default domain is "". `reasons` say what is missing in parts that are
+    nearly layers.
     """
 
     proto: ModelProto
@@ -184,23 +168,8 @@ def find_recurrent(
 ) -> RecurrentModel:
     """Return a model with the layers of its recurrent nodes, prepared if their weights are constants.
 
-    Parameters
-    ----------
-    proto : onnx.ModelProto
-    graph : Graph
-        Its graph.
-    opsets : mapping
-        Version by domain.
-    options : LayerOptions
-    origins : mapping
-        Where recognised layers come from, by node name.
-    reasons : tuple of str
-        What is missing in parts that are nearly layers.
-
-    Raises
-    ------
-    PyrnnxError
-        An operator rejects an attribute or a weight.
+    `others` are layers of nodes of other domains, `origins` where recognised layers come from, both by node name;
+    `reasons` say what is missing in parts that are nearly layers.
     """
 
     def is_ours(node: Node) -> bool:

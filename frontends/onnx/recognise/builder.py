@@ -24,15 +24,7 @@ _RANGE = 11
 class Builder:
     """Nodes, constants and renamed outputs of one graph, before they are added to it.
 
-    Attributes
-    ----------
-    nodes : list of onnx.NodeProto
-    constants : dict
-        New arrays by name.
-    replaced : dict
-        New names of old outputs: nodes of `nodes` compute the old names now.
-    layers : dict
-        Origin of each recurrent node, by its name.
+    `replaced` are the new names of outputs that `nodes` compute now, `layers` where each recurrent node comes from.
     """
 
     def __init__(self, scope: Scope, taken: set[str]) -> None:
@@ -133,21 +125,9 @@ class Builder:
     def layer(
         self, cell: Cell, x: str, states: Sequence[str], name: str, origin: str, direction: str, lengths: str = ""
     ) -> tuple[str, ...]:
-        """Add the recurrent node of a cell; return the names of Y, Y_h and, for an LSTM, Y_c.
+        """Add the recurrent node of a cell over X [T, N, I]; return the names of Y, Y_h and, for an LSTM, Y_c.
 
-        Parameters
-        ----------
-        cell : Cell
-        x : str
-            X, [T, N, I].
-        states : sequence of str
-            Names of the initial states, [1, N, H]; empty for zeros.
-        name, origin : str
-            Name of the node, and where it comes from.
-        direction : str
-            forward or reverse.
-        lengths : str
-            Name of sequence_lens.
+        Initial states [1, N, H] are empty names for zeros; `origin` says where the node comes from.
         """
         name = self.fresh(name)
         weights = [self.constant(f"{name}/{key}", array) for key, array in weights_of(cell).items()]

@@ -26,18 +26,7 @@ _SAME = {"RNN": (), "GRU": (("z", "r"),), "LSTM": (("i", "f"), ("i", "o"))}
 
 @dataclass(frozen=True, eq=False)
 class Gate:
-    """Function of x W + h R + b.
-
-    Attributes
-    ----------
-    function, parameters
-        As of an `Atom`.
-    W : mapping
-        Matrices by the values that they multiply.
-    R : ndarray or None
-        None if the state is zero.
-    b : ndarray
-    """
+    """Function of x W + h R + b, with W by the values that it multiplies; R is None if the state is zero."""
 
     function: str
     parameters: tuple[float, ...]
@@ -66,20 +55,8 @@ class Gate:
 class Cell:
     """One step of a recurrent operator.
 
-    Attributes
-    ----------
-    operator : str
-        RNN, GRU or LSTM.
-    gates : mapping
-        Gates by name; "out" has the function of an LSTM's h alone. Without c, an LSTM may lack the gate f.
-    h, c : Ref or None
-        The states before the step; None for zeros.
-    new_h, new_c : Ref
-    shape : tuple
-        Shape of the new state.
-    linear_before_reset : bool
-    reset_bias : ndarray or None
-        b' of a GRU.
+    The gate "out" has the function of an LSTM's h alone; without c, an LSTM may lack the gate f. h and c, the states
+    before the step, are None for zeros. `reset_bias` is b' of a GRU.
     """
 
     operator: str
@@ -94,7 +71,6 @@ class Cell:
 
     @property
     def xs(self) -> tuple[Ref, ...]:
-        """Values that the gates multiply by W, in a fixed order."""
         return tuple(sorted({ref for gate in self.gates.values() for ref in gate.W}))
 
     @property

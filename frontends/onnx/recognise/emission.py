@@ -90,13 +90,7 @@ class Steps:
         self._builder, self._scope, self._done = builder, builder.scope, done
 
     def input(self, inputs: Sequence[tuple[Ref, ...]]) -> tuple[str, bool]:
-        """Return the name of X, and whether the steps run from its end.
-
-        Parameters
-        ----------
-        inputs : sequence of tuple of Ref
-            Inputs of each step, in the order of the columns of W.
-        """
+        """Return the name of X of the inputs of each step, and whether the steps run from its end."""
         columns = list(zip(*inputs, strict=True))
         series = [self._known(refs) or self._sliced(refs) for refs in columns]
         is_reverse = series[0] is not None and series[0][1]

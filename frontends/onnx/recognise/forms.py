@@ -48,16 +48,7 @@ class Ref:
 
 @dataclass(frozen=True)
 class Atom:
-    """Columns of a value, or an activation function of them.
-
-    Attributes
-    ----------
-    ref : Ref
-    function : str
-        Name in ONNX; empty for the columns themselves.
-    parameters : tuple of float
-        alpha and beta of the function, if it has them.
-    """
+    """Columns of a value, or an activation function of them, with its alpha and beta."""
 
     ref: Ref
     function: str = ""
@@ -73,16 +64,9 @@ Factors = tuple[Atom, ...]
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """Sum of products of atoms, plus a bias.
+    """Sum of products of atoms, plus a bias, a vector of length K; `terms` are the coefficients by the factors.
 
-    Attributes
-    ----------
-    shape : tuple
-        The last dimension is the width K, an int; a constant with one element has shape (1,).
-    bias : ndarray
-        Vector of length K.
-    terms : mapping
-        Coefficients by the factors.
+    The last dimension of the shape is K, an int; a constant with one element has shape (1,).
     """
 
     shape: Shape
@@ -111,7 +95,6 @@ class Form:
         return factors[0] if len(factors) == 1 and not coefficient.ndim and coefficient == 1 else None
 
     def columns(self, start: int, stop: int) -> Form:
-        """Return columns of the last axis."""
         terms: dict[Factors, AnyArray] = {}
         for factors, coefficient in self.terms.items():
             kept = factors

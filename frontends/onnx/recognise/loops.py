@@ -40,20 +40,10 @@ class State:
 class Loop:
     """Loop or Scan with its body.
 
-    Attributes
-    ----------
-    node, graph, scope
-        The node; the body and what it sees.
-    trips : str or int
-        Name of the number of iterations, or the number itself; empty for a Scan.
-    states : list of State
-        Without counters and values that are the same in each iteration.
-    series : dict
-        Input of a Scan, its time axis and whether it runs from the end, by input of the body.
-    results : list
-        Outputs of the body that become results over time: value, place, axis, and whether they run from the end.
-    sequences : dict
-        Values that each iteration adds to an empty sequence, by place of the sequence.
+    `trips` is the name of the number of iterations, or the number; empty for a Scan. `states` are those that are not
+    counters, `series` the inputs of a Scan with their axis of time and whether they run from the end, by input of the
+    body. `results` are outputs of the body over time: value, place, axis, whether they run from the end. `sequences`
+    are values that each iteration adds to an empty sequence, by place of the sequence.
     """
 
     node: Node

@@ -28,15 +28,7 @@ _INT32, INT64 = 6, 7
 
 @dataclass(frozen=True)
 class Mask:
-    """Condition of a Where.
-
-    Attributes
-    ----------
-    name : str
-        Name of the value that is the condition.
-    is_new : bool
-        Whether a row takes the new state if the condition is true.
-    """
+    """Condition of a Where, and whether a row takes the new state if it is true."""
 
     name: str
     is_new: bool
@@ -69,14 +61,8 @@ def mask_of(values: Values, name: str, state: str) -> Masked | None:
 class Lengths:
     """Names of values that move the steps of rows.
 
-    Attributes
-    ----------
-    lengths : str
-        Number of steps that count, [N], int32.
-    places : str
-        New place of each step, [T, N].
-    done : str
-        Number of steps that count, up to each step, [T, N].
+    `lengths` [N] is the number of steps that count, `places` [T, N] the new place of each step, and `done` [T, N] the
+    number of steps that count up to each.
     """
 
     lengths: str
@@ -87,12 +73,7 @@ class Lengths:
 def emit_mask(builder: Builder, loop: Loop, mask: Mask, rows: Dim, cut: Callable[[str, Dim], str]) -> Lengths | None:
     """Add the mask of all steps, and what follows from it; None if it is not computed from [T, N, 1] alone.
 
-    Parameters
-    ----------
-    rows : Dim
-        N.
-    cut : callable
-        Function that returns the steps that a loop runs, of a value and its number of steps.
+    `cut` returns the steps that a loop runs, of a value and its number of steps.
     """
     series = _hoisted(builder, loop, mask.name)
     if series is None or builder.scope.opset < _FIRST_OPSET:

@@ -29,14 +29,8 @@ if TYPE_CHECKING:
 def recognise(model: ModelProto, label: str) -> tuple[dict[str, str], tuple[str, ...]]:
     """Replace the layers that are unrolled or in loops by recurrent nodes, in place.
 
-    Return where each new node comes from, by its name, and what is missing in other parts, the most frequent first.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        A model as ONNX Runtime simplifies it: its constants are initializers, its nodes sorted.
-    label : str
-        How errors name the model.
+    The model is one that ONNX Runtime simplified: its constants are initializers, its nodes sorted. Return where each
+    new node comes from, by its name, and what is missing in other parts, the most frequent first.
     """
     search = _Search(model, label)
     search.run()

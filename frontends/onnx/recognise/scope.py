@@ -18,25 +18,8 @@ _WIDE_INTEGERS = (6, 7)  # int32, int64
 class Scope:
     """Facts about the values that nodes of a graph can use: those of the graph and of the graphs around it.
 
-    Parameters
-    ----------
-    graph : Graph
-    opset : int
-        Version of the default domain.
-    types : callable
-        Function that returns the inferred types of values. It is called when a type is first needed.
-    outer : Scope, optional
-        Scope of the graph that contains this one as a body.
-
-    Attributes
-    ----------
-    known, elements : dict
-        Shapes and element types by inputs of a body.
-    iterations : set of str
-        Values that are equal to the iteration number.
-    origins, sizes : dict
-        {value and axis: value and axis that it is moved from}, and {value: sizes of its axes}, as far as they were
-        needed.
+    `types` is called when an inferred type is first needed; `outer` is the scope of the graph that has this one as a
+    body.
     """
 
     def __init__(
@@ -64,14 +47,12 @@ class Scope:
         return None if node is None or node.domain else node
 
     def shape(self, name: str) -> Shape | None:
-        """Return the inferred shape of a value; None if unknown."""
         if name in self.known:
             return self.known[name]
         array = self.array(name)
         return self._types().shapes.get(name) if array is None else array.shape
 
     def array(self, name: str) -> AnyArray | None:
-        """Return a constant; None for other values."""
         array: AnyArray | None = self.graph.constants.value(name)
         return array
 
@@ -130,7 +111,6 @@ class Scope:
 
 
 def attribute_of(node: Node, name: str, default: Any = None) -> Any:
-    """Return the value of an attribute."""
     for attribute in node.attribute:
         if attribute.name == name:
             return import_onnx().helper.get_attribute_value(attribute)
@@ -138,7 +118,6 @@ def attribute_of(node: Node, name: str, default: Any = None) -> Any:
 
 
 def identity(source: str, name: str) -> Node:
-    """Return an Identity node."""
     return Node(import_onnx().helper.make_node("Identity", [source], [name]), 1, [])
 
 

@@ -37,13 +37,7 @@ class Chain:
 
 
 class Unrolled:
-    """Finds chains in a graph.
-
-    Attributes
-    ----------
-    reasons : list of str
-        What was missing, for groups of products with shared weights that are no chain.
-    """
+    """Finds chains in a graph; `reasons` say why products with shared weights are no chain."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -187,12 +181,7 @@ class Unrolled:
 def emit_chain(builder: Builder, chain: Chain, done: dict[str, Step]) -> str:
     """Add the layer of a chain to a graph; return what was missing, or "".
 
-    Parameters
-    ----------
-    builder : Builder
-    chain : Chain
-    done : dict
-        States that layers compute already, by name; those of this layer are added.
+    `done` are the states that layers compute already, by name; those of this layer are added.
     """
     cells, first = chain.cells, chain.cells[0]
     why = next(filter(None, (states_fit(builder.scope, cell) for cell in cells)), "")

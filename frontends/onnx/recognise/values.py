@@ -33,14 +33,7 @@ ACTIVATIONS: dict[str, dict[str, float]] = {
 
 
 class Values:
-    """Forms of values.
-
-    Parameters
-    ----------
-    scope : Scope
-    stops : collection of str
-        Values that are atoms: the states.
-    """
+    """Forms of values; `stops` are the values that are atoms, such as states."""
 
     def __init__(self, scope: Scope, stops: Collection[str] = ()) -> None:
         self.scope, self.stops = scope, frozenset(stops)
