@@ -18,8 +18,7 @@ from pyrnnx.errors import UnsupportedError, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from ..graph.places import Place
-from ..graph.walk import Graph, fresh_name, needed_nodes, node_label
+from ..graph.walk import Graph, Place, fresh_name, needed_nodes, node_label
 from ..operators.stream_layer import StreamLayer
 from ..recognise import filler
 from .recurrent import RecurrentModel, Site

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import UnsupportedError
@@ -20,25 +20,17 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 
 from ..graph.constants import named
-from ..graph.places import protos
-from ..graph.walk import first_output, node_label
+from ..graph.walk import first_output, node_label, protos
 from ..messages import copied
 from ..operators.layers import UnboundNode, from_node
 from ..operators.nodes import check_count, is_recurrent
 from ..operators.schemas import OPERATORS
 from ..operators.stream_layer import StreamLayer
+from .carried import Carried
 from .recurrent import AnyLayer, RecurrentModel
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
-
-
-class Edited(Protocol):
-    """A node with other inputs and outputs, and the layer that runs it then."""
-
-    @property
-    def layer(self) -> StreamLayer: ...
-    def apply(self, node: NodeProto) -> None: ...
 
 
 @dataclass(eq=False)
@@ -58,7 +50,7 @@ class Rewritten:
 def replace_recurrent(
     model: RecurrentModel,
     *,
-    carried: Mapping[str, Edited],
+    carried: Mapping[str, Carried],
     portable: bool = False,
     computed: bool = True,
     threads: int | None = None,

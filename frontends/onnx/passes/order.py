@@ -48,8 +48,7 @@ def find_layers(
         How errors name the model.
     arrays : mapping
         Values of initializers that `proto` lacks, by name.
-    others : mapping
-        Layers of nodes of other domains, by node name.
+    options : LayerOptions
     defaults : bool
         Whether initializers that are also inputs are constants.
     """

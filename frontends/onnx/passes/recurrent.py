@@ -17,8 +17,7 @@ from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 from pyrnnx.operator.quantized import check_weight_dtype
 
 from ..graph.inference import inferred_types
-from ..graph.places import Place, named_nodes
-from ..graph.walk import Graph, Node, all_graphs, all_nodes, needed_names
+from ..graph.walk import Graph, Node, Place, all_graphs, all_nodes, named_nodes, needed_names
 from ..messages import copied
 from ..onnx_package import import_onnx
 from ..operators.layers import NodeLayer, UnboundNode, from_node, unbound_node
@@ -74,7 +73,7 @@ def layer_options(label: str, weight_dtype: Any, leave: Any) -> LayerOptions:
 class Site:
     """A recurrent node of a model, its layer, and the names of its inputs and outputs in the operator's definition.
 
-    The layer may be one whose weights are arguments.
+    The layer may be one whose weights are arguments; `weights` are those of its inputs that it owns.
     """
 
     place: Place
@@ -168,8 +167,8 @@ def find_recurrent(
 ) -> RecurrentModel:
     """Return a model with the layers of its recurrent nodes, prepared if their weights are constants.
 
-    `others` are layers of nodes of other domains, `origins` where recognised layers come from, both by node name;
-    `reasons` say what is missing in parts that are nearly layers.
+    `origins` say where recognised layers come from, by node name, and `reasons` what is missing in parts that are
+    nearly layers.
     """
 
     def is_ours(node: Node) -> bool:

@@ -6,7 +6,7 @@ moves, values     forms of values, from the nodes that compute them
 cells             forms that are the equations of an RNN, a GRU or an LSTM
 unrolled          cells in chains with shared weights
 loops, bodies     Loop and Scan, and the cells in their bodies    masks     states that stay in some steps
-builder, emission the recurrent node in their place
+builder           the recurrent node in their place
 recognise         the search
 """
 

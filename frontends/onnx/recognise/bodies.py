@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..graph.walk import Node, node_label
-from .builder import Builder
-from .cells import Cell, Matcher
-from .emission import (
+from .builder import (
+    Builder,
     can_be_time_first,
     emit_rows,
     emit_series,
@@ -21,6 +20,7 @@ from .emission import (
     states_fit,
     time_first,
 )
+from .cells import Cell, Matcher
 from .forms import ITERATION, Dim, Ref, Shape
 from .loops import Loop, State
 from .masks import INT64, Lengths, Mask, Masked, emit_mask, last_state, mask_of, moved_steps, states_after

@@ -1,8 +1,10 @@
-"""New nodes and constants of a graph, and the values that they replace."""
+"""New nodes of a graph: recurrent nodes, their X from the values of the steps, and the values that they replace."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,15 @@ from pyrnnx._internal.dtypes import AnyArray
 from ..graph.walk import fresh_name
 from ..onnx_package import import_onnx
 from .cells import ORDER, Cell, functions_of
-from .forms import Ref, View
+from .forms import Ref, Shape, View, pushed
 from .scope import Scope
-from .values import value_shape
+from .values import Values, value_shape
 
 _AXES_AS_INPUT = 13  # opset of Squeeze and Unsqueeze
 _SLICE_INPUTS = 10
 _RANGE = 11
+_ONES = ("squeeze", "unsqueeze")
+_MOST_INPUTS = 3
 
 
 class Builder:
@@ -184,3 +188,173 @@ def weights_of(cell: Cell) -> dict[str, AnyArray]:
     after = [cell.reset_bias if name == "h" and cell.reset_bias is not None else zeros for name in ORDER[cell.operator]]
     B = np.concatenate([*(gate.b for gate in gates), *after])
     return {"W": np.concatenate(W)[None], "R": np.concatenate(R)[None], "B": B[None].astype(dtype)}
+
+
+@dataclass(frozen=True)
+class Step:
+    """Time of a state in Y, [T, N, H]."""
+
+    Y: str
+    time: int
+    count: int
+    width: int
+
+
+def shape_of(scope: Scope, ref: Ref) -> Shape | None:
+    """Return the shape of a value after views; None if unknown."""
+    shape = value_shape(scope, ref.name)
+    for view in ref.views:
+        shape = None if shape is None else pushed(view, shape)
+    return None if shape is None else (*shape[:-1], ref.width)
+
+
+def rows_of(shape: Shape | None) -> int | str | None:
+    """Return N of a shape [N, H], [1, ..., N, H] or, with 1 row, [H]; None for others."""
+    if shape is None or any(size != 1 for size in shape[:-2]):
+        return None
+    return shape[-2] if len(shape) > 1 else 1
+
+
+def states_fit(scope: Scope, cell: Cell) -> str:
+    """Return why the rows of a cell's input and states may differ; "" if they are the same."""
+    rows = rows_of(cell.shape)
+    if rows is None:
+        return "the number of rows of the state is unknown"
+    refs = [ref for ref in (cell.h, cell.c, *cell.xs) if ref is not None]
+    if any(rows_of(shape_of(scope, ref)) != rows for ref in refs):
+        return "an input or a state of a step may have another number of rows than the new state"
+    return ""
+
+
+def is_zero(scope: Scope, ref: Ref) -> bool:
+    """Return whether a value is known to be zeros."""
+    form = Values(scope).form(ref.name)
+    return form is not None and form.is_constant and not form.bias.any()
+
+
+def emit_state(builder: Builder, ref: Ref | None) -> str | None:
+    """Return the name of an initial state [1, N, H]; "" for zeros, None if its shape is unknown.
+
+    Zeros whose N is only a name stay, so that the layer rejects another N.
+    """
+    if ref is None:
+        return ""
+    shape = shape_of(builder.scope, ref)
+    if shape is None:
+        return None
+    if is_zero(builder.scope, ref) and all(isinstance(size, int) for size in shape):
+        return ""
+    return builder.ranked(builder.materialized(ref), len(shape), 3)
+
+
+def in_order(reference: Cell, cell: Cell) -> tuple[Ref, ...] | None:
+    """Return the inputs of a cell in the order of another one's with the same weights; None for other weights."""
+    if len(reference.xs) != len(cell.xs) or len(cell.xs) > _MOST_INPUTS:
+        return None
+    for order in permutations(cell.xs):
+        if reference.same_weights(cell, dict(zip(reference.xs, order, strict=True))):
+            return order
+    return None
+
+
+class Steps:
+    """Values of the steps of one unrolled layer; `done` are the states that other layers compute."""
+
+    def __init__(self, builder: Builder, done: Mapping[str, Step]) -> None:
+        self._builder, self._scope, self._done = builder, builder.scope, done
+
+    def input(self, inputs: Sequence[tuple[Ref, ...]]) -> tuple[str, bool]:
+        """Return the name of X of the inputs of each step, and whether the steps run from its end."""
+        columns = list(zip(*inputs, strict=True))
+        series = [self._known(refs) or self._sliced(refs) for refs in columns]
+        is_reverse = series[0] is not None and series[0][1]
+        if any(item is None or item[1] != is_reverse for item in series):
+            series, is_reverse = [(self._joined(refs), False) for refs in columns], False
+        names = [item[0] for item in series if item is not None]
+        return (names[0] if len(names) == 1 else self._builder.node("Concat", names, axis=-1)), is_reverse
+
+    def _known(self, refs: Sequence[Ref]) -> tuple[str, bool] | None:
+        """Return Y of another layer if the inputs are its states."""
+        steps = [self._done.get(ref.name) for ref in refs]
+        first = steps[0]
+        if first is None or first.count != len(refs) or any(_has_other_views(ref) for ref in refs):
+            return None
+        if any((ref.start, ref.stop) != (0, first.width) for ref in refs):
+            return None
+        times = [None if step is None or step.Y != first.Y else step.time for step in steps]
+        order = list(range(len(refs)))
+        return (first.Y, times != order) if times in (order, order[::-1]) else None
+
+    def _sliced(self, refs: Sequence[Ref]) -> tuple[str, bool] | None:
+        """Return a value whose slices the inputs are, with the time first."""
+        parts = [_selected(ref.views) for ref in refs]
+        first, ref = parts[0], refs[0]
+        if first is None or any(
+            part is None
+            or (part[0], part[1]) != first[:2]
+            or (item.name, item.start, item.stop) != (ref.name, ref.start, ref.stop)
+            for part, item in zip(parts, refs, strict=True)
+        ):
+            return None
+        axis, indices = first[1], [part[2] for part in parts if part is not None]
+        base = shape_of(self._scope, Ref(ref.name, ref.start, ref.stop, first[0]))
+        start, count = min(indices), len(refs)
+        order = list(range(start, start + count))
+        if base is None or indices not in (order, order[::-1]) or not can_be_time_first(base, axis):
+            return None
+        name = self._builder.materialized(Ref(ref.name, ref.start, ref.stop, first[0]))
+        name = time_first(self._builder, name, base, axis)
+        if base[axis] != count or start:  # a Gather fails if a step is missing
+            name = self._builder.node("Gather", [name, self._builder.integers(*order)], axis=0)
+        return name, indices != order
+
+    def _joined(self, refs: Sequence[Ref]) -> str:
+        build, scope = self._builder, self._scope
+        rows = [build.ranked(build.materialized(ref), len(shape_of(scope, ref) or ()), 3) for ref in refs]
+        return build.node("Concat", rows, axis=0)
+
+
+def can_be_time_first(shape: Shape, axis: int) -> bool:
+    """Return whether `time_first` removes only axes of one element."""
+    return all(size == 1 for size in [size for k, size in enumerate(shape) if k != axis][:-2])
+
+
+def time_first(builder: Builder, name: str, shape: Shape, axis: int) -> str:
+    """Return a value [T, N, I] of one with more axes of one element, or without N, in another order."""
+    rank = len(shape)
+    name = builder.transpose(name, (axis, *(k for k in range(rank) if k != axis)))
+    return builder.ranked(name, rank, 3, 1)
+
+
+def _has_other_views(ref: Ref) -> bool:
+    return any(view[0] not in _ONES for view in ref.views)
+
+
+def _selected(views: Sequence[View]) -> tuple[tuple[View, ...], int, int] | None:
+    """Return the views before the selection of a step, its axis and its index."""
+    for place in reversed(range(len(views))):
+        if views[place][0] == "select":
+            _, axis, index = views[place]
+            return (tuple(views[:place]), axis, index) if isinstance(index, int) else None
+        if views[place][0] not in _ONES:
+            return None
+    return None
+
+
+def emit_rows(builder: Builder, rows: str, rank: int, name: str) -> None:
+    """Let a value of the graph be rows [N, H] in the shape of a state with that rank."""
+    builder.ranked(rows, 2, rank, output=builder.redirect(name))
+
+
+def is_whole(scope: Scope, ref: Ref) -> bool:
+    """Return whether the columns are all of the value, without views."""
+    shape = scope.shape(ref.name)
+    return not ref.views and shape is not None and (ref.start, ref.stop) == (0, shape[-1])
+
+
+def emit_series(builder: Builder, Y: str, rank: int, axis: int, name: str) -> None:
+    """Let a value of the graph be Y [T, N, H]: states of that rank, with the time at an axis."""
+    Y = builder.ranked(Y, 3, rank + 1, 1)
+    perm = list(range(1, rank + 1))
+    perm.insert(axis % (rank + 1), 0)
+    builder.node("Transpose", [Y], builder.redirect(name), perm=perm)

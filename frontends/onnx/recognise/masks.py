@@ -14,8 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..graph.walk import Node
-from .builder import Builder
-from .emission import time_first
+from .builder import Builder, time_first
 from .forms import Dim, Shape
 from .loops import Loop
 from .scope import attribute_of

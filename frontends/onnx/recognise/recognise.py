@@ -16,8 +16,7 @@ from ..graph.inference import Types, inferred_types
 from ..graph.walk import Graph, Node, all_graphs, needed_nodes, prune, sorted_nodes
 from ..messages import copied
 from .bodies import emit_loop, layers_of
-from .builder import Builder
-from .emission import Step
+from .builder import Builder, Step
 from .loops import read_loop
 from .scope import Scope
 from .unrolled import Unrolled, emit_chain

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pyrnnx._internal.dtypes import AnyArray
 
 from ..graph.walk import Node, node_label
-from .builder import Builder
+from .builder import Builder, Step, Steps, emit_rows, emit_series, emit_state, in_order, is_whole, states_fit
 from .cells import Cell, Matcher
-from .emission import Step, Steps, emit_rows, emit_series, emit_state, in_order, is_whole, states_fit
 from .scope import Scope, attribute_of
 from .values import ACTIVATIONS, Values, with_shapes
 

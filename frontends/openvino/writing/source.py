@@ -13,9 +13,8 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.tensor_info import TensorInfo
 
 from ...onnx.graph.constants import array_of
-from ...onnx.graph.places import protos
 from ...onnx.graph.value_info import tensor_info
-from ...onnx.graph.walk import local_names, needed_names
+from ...onnx.graph.walk import local_names, needed_names, protos
 from ...onnx.model import Model, read_model
 from ...onnx.onnx_package import import_onnx
 from ...onnx.passes.recurrent import RecurrentModel
