@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from openvino_layers import DEFAULTS, assert_same, function
 from rows import each_row, few_rows
 
 from pyrnnx import ACTIVATIONS, PyrnnxError
-from pyrnnx.frontends.openvino import gru_cell, gru_sequence, lstm_cell, lstm_sequence, rnn_cell, rnn_sequence
+from pyrnnx.frontends.openvino import lstm_cell, lstm_sequence
 from pyrnnx.testing import strategies
 from pyrnnx.testing.cases import (
     OPENVINO_CASES,
@@ -130,12 +128,6 @@ def test_activations_may_be_given_for_each_direction(case: Case) -> None:
         run(case, arrays, activations=[*names, *names[:-1], "relu"])
 
 
-@each_sequence
-def test_lengths_as_a_list(case: Case) -> None:
-    arrays: dict[str, Any] = make_arrays(case)
-    assert_same(run(case, arrays | {"sequence_lengths": [T, 0, 2, 1]}), run(case, arrays))
-
-
 @each_row("activation", ["sigmoid", "relu"])
 @each_row("operation", ["LSTMSequence-1", "LSTMCell-1"])
 def test_unused_input_gate_is_not_read(operation: str, activation: str) -> None:
@@ -177,22 +169,3 @@ def test_bad_arguments_of_versions(more: dict[str, Any], attributes: dict[str, A
     arrays: dict[str, Any] = make_arrays(EVERYTHING[2])
     with pytest.raises(PyrnnxError, match=f"LSTMSequence: .*{message}"):
         lstm_sequence(**arrays | more, direction="bidirectional", **attributes)
-
-
-ALL = {"hidden_size": None, "activations_alpha": (), "activations_beta": (), "clip": None}
-SIGNATURES: dict[Callable[..., Any], dict[str, Any]] = {
-    rnn_sequence: {"direction": "forward", "activations": ("tanh",)},
-    gru_sequence: {"direction": "forward", "activations": ("sigmoid", "tanh"), "linear_before_reset": False},
-    lstm_sequence: {"direction": "forward", "activations": ("sigmoid", "tanh", "tanh"), "input_forget": None,
-        "opset": 16},
-    rnn_cell: {"activations": ("tanh",)},
-    gru_cell: {"activations": ("sigmoid", "tanh"), "linear_before_reset": False},
-    lstm_cell: {"activations": ("sigmoid", "tanh", "tanh"), "input_forget": None, "opset": 16},
-}  # fmt: skip
-
-
-@each_row(("operation", "defaults"), SIGNATURES.items(), ids=lambda one: getattr(one, "__name__", ""))
-def test_signatures_show_the_attributes(operation: Callable[..., Any], defaults: dict[str, Any]) -> None:
-    parameters = signature(operation).parameters.values()
-    assert {one.name: one.default for one in parameters if one.kind is Parameter.KEYWORD_ONLY} == ALL | defaults
-    assert all(one.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY) for one in parameters)

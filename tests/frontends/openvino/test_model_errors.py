@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any
 import numpy as np
 import openvino_nets as nets
 import pytest
-from openvino_layers import rejected
+from openvino_layers import GOOD, rejected
 from openvino_nets import H, I, N, T, edges, layer, net, parameter, result
 from rows import each_row
 
 from pyrnnx import FormatError, UnsupportedError, load
 from pyrnnx.frontends.openvino import read_layer, read_model, read_net
+from pyrnnx.frontends.openvino.ir.xml import LARGEST_FILE
 
 XML, BIN = nets.lstm_net()
 LSTM = "LSTMSequence 'lstm' (id 8)"
@@ -49,11 +51,46 @@ def test_bad_files(xml: Any, words: tuple[str, ...], tmp_path: Path) -> None:
         rejected(lambda: load(tmp_path / "model.xml"), "model.xml", "load: ", *words)
 
 
-def test_paths() -> None:
-    rejected(lambda: read_model(Path("absent.xml")), "read_model", "absent.xml", "cannot be read")
-    rejected(lambda: read_model("absent.xml"), "absent.xml", "cannot be read")
+def test_paths(tmp_path: Path) -> None:
+    rejected(lambda: read_model("absent.xml"), "read_model", "absent.xml", "cannot be read")
     for xml in list[Any]((None, 3, [], {})):
         rejected(lambda xml=xml: read_model(xml), "read_model", "expected XML text")  # type: ignore[misc]
+    path = tmp_path / "large.xml"
+    with path.open("wb") as file:
+        file.truncate(LARGEST_FILE + 1)
+        file.write(b"<net>")
+    rejected(lambda: load(path), f"it has {LARGEST_FILE + 1} bytes, more than the {LARGEST_FILE} allowed")
+
+
+NO_FILES: dict[str, Callable[[Path], None]] = {
+    "fifo": lambda path: os.mkfifo(path, 0o600),
+    "folder": Path.mkdir,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@each_row("how", NO_FILES.values(), ids=NO_FILES)
+@each_row("suffix", [".xml", ".bin"])
+def test_files_that_are_not_regular(suffix: str, how: Callable[[Path], None], tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    path.write_text(XML)
+    wrong = tmp_path / f"wrong{suffix}"
+    try:
+        how(wrong)
+    except (AttributeError, OSError) as error:
+        pytest.skip(f"there is none here ({error})")
+    rejected(lambda: read_model(wrong) if suffix == ".xml" else read_model(path, wrong), f"wrong{suffix}' cannot be")
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    for text in (XML.replace('from-layer="8"', 'from-layer="88"'), "<net", "<net/>"):
+        path.write_text(text)
+        for read in (load, read_model, read_net, lambda path: read_model(str(path))):
+            rejected(lambda read=read: read(path), str(path))  # type: ignore[misc]
+    path.write_text(GOOD.replace('hidden_size="6"', ""))
+    for read in (load, read_layer):
+        rejected(lambda read=read: read(path), str(path), "hidden_size is missing")  # type: ignore[misc]
 
 
 def test_a_product_of_nothing() -> None:
@@ -115,13 +152,8 @@ def inputs(**changes: Any) -> dict[str, Any]:
 
 CALLS: dict[str, tuple[Callable[[], tuple[Any, ...]], tuple[str, ...]]] = {
     "too many": (lambda: (*inputs().values(), 1), ("5 arrays", "X, H, C, lengths")),
-    "too few": (lambda: tuple(inputs().values())[:3], ("'lengths' is missing",)),
-    "unknown name": (lambda: (inputs(Z=1),), ("'Z' is unknown", "X, H, C, lengths")),
-    "dtype": (lambda: (inputs(X=np.zeros((N, T, I))),), ("'X'", "float64", "float32")),
     "rank": (lambda: (inputs(X=np.zeros((T, I), np.float32)),), ("'X'", "(5, 4)", "[1..8, ?, 4]")),
     "above the range": (lambda: (inputs(X=np.zeros((9, T, I), np.float32)),), ("'X'", "(9, 5, 4)", "1..8")),
-    "None": (lambda: (inputs(H=None),), ("'H' is missing",)),
-    "ragged": (lambda: (inputs(H=[[1.0], [1.0, 2.0]]),), ("'H'",)),
 }
 
 

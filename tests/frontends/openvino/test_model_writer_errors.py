@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx_stacks import Graph, H, I, Stack
+from openvino_nodes import make_layer
 from quantized_models import CASES as QUANTIZED
 from quantized_models import make_case
 from rows import each_row
@@ -208,10 +209,19 @@ def test_nodes_that_are_not_sound(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@each_row("path", ["model.onnx", "model", 3, None])
+@each_row("path", ["model.onnx", "model", "model.XML", ".xml", "", b"model.xml", 3, None])
 def test_where_to(path: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^ONNX model: path is .*; expected .*\.xml"):
         write_model(Stack("GRU").model(), path)
+
+
+@each_row("name", ["absent/layer.xml", "bin.xml", "a\0.xml"])
+def test_paths_that_cannot_be_written(name: str, tmp_path: Path) -> None:
+    """Neither file is written: in place of one .bin there is a folder."""
+    (tmp_path / "bin.bin").mkdir()
+    with pytest.raises(PyrnnxError, match=r"^GRU 'a layer': '.*' cannot be written"):
+        write_model(make_layer(), tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["bin.bin"]
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:

@@ -24,11 +24,7 @@ PRINTED = {
     "TensorIterators of old converters": r"\[\('RNNSequence', 'forward'\), \('RNNSequence', 'reverse'\)\]",
 }
 CODE = {title: found for title, found in FAMILIES.items() if found is not None}
-
-
-def test_there_are_five_families_with_code() -> None:
-    assert len(CODE) == 5
-    assert set(PRINTED) <= set(CODE)
+assert set(PRINTED) < set(CODE)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +36,6 @@ def test_code_of_the_page(title: str, tmp_path: Path) -> None:
     if CODE[title][1]:
         pytest.importorskip("torch")
     assert PREFACE is not None
-    assert "compare(" in CODE[title][2]
     path = tmp_path / "family.py"
     path.write_text(PREFACE[2] + CODE[title][2])
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)

@@ -1,18 +1,21 @@
-"""Constants of an IR: element types, offsets, alignment, lazy reading, and errors."""
+"""Constants of an IR: element types, offsets, alignment, lazy reading, and files that change or are missing."""
 
 from __future__ import annotations
 
+import gc
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino_nets as nets
 import pytest
 from openvino_nets import edges, layer, net, result
 from rows import each_row
 
-from pyrnnx import PyrnnxError
-from pyrnnx.frontends.openvino import NetLayer, read_model, read_net
+from pyrnnx import FormatError, PyrnnxError, get_memory_limit, set_memory_limit
+from pyrnnx.frontends.openvino import NetLayer, read_model, read_net, to_onnx
 from pyrnnx.frontends.openvino.ir.bin_file import BinFile
 from pyrnnx.frontends.openvino.ir.element_types import ELEMENT_TYPES
 
@@ -201,3 +204,75 @@ def test_missing_bin(tmp_path: Path) -> None:
 def test_bytes_with_gaps() -> None:
     with pytest.raises(PyrnnxError, match="weights cannot be read as bytes"):
         BinFile(memoryview(bytes(8))[::2])
+
+
+XML, BIN = nets.lstm_net()
+
+
+def save(folder: Path) -> Path:
+    path = folder / "model.xml"
+    path.write_text(XML)
+    path.with_suffix(".bin").write_bytes(BIN)
+    return path
+
+
+def test_bin_that_is_cut_short_later(tmp_path: Path) -> None:
+    path = save(tmp_path)
+    model = read_model(path)
+    (W,) = (model.weights.constant(layer) for layer in model.net.layers if layer.name == "W")
+    path.with_suffix(".bin").write_bytes(BIN[: len(BIN) // 2])
+    np.testing.assert_array_equal(W, nets.weights()["W"])
+    words = rf"ends at byte {len(BIN) // 2}.*it had {len(BIN)} bytes when it was opened"
+    with pytest.raises(FormatError, match=rf"Const 'R' \(id 5\): .*model\.bin' {words}"):
+        model.weights.constant(next(layer for layer in model.net.layers if layer.name == "R"))
+
+
+def test_bin_is_closed_with_the_model(tmp_path: Path) -> None:
+    folder = Path("/proc/self/fd")
+    if not folder.exists():
+        pytest.skip("no list of open files here")
+    path = save(tmp_path)
+
+    def is_open() -> bool:
+        links = [link for link in folder.iterdir() if link.is_symlink()]
+        return any(os.path.realpath(link) == str(path.with_suffix(".bin").resolve()) for link in links)
+
+    model = read_model(path)
+    assert is_open()
+    bound = model.layers["lstm"]
+    del model
+    gc.collect()
+    assert not is_open()
+    bound(*nets.lstm_inputs().values())
+
+
+def test_file_that_cannot_be_read_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = read_model(save(tmp_path))
+
+    def fails(*arguments: Any) -> bytes:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(os, "pread", fails)
+    with pytest.raises(FormatError, match=r"Const 'W' \(id 4\): .* cannot be read \(the disk is gone\)"):
+        model.layers["lstm"]
+
+
+def test_constant_beyond_the_memory_limit(tmp_path: Path) -> None:
+    """Refused before anything is allocated, by the layer, the call and the export; allowed by who raises the limit."""
+    pytest.importorskip("onnx")
+    model, limit = read_model(save(tmp_path)), get_memory_limit()
+    set_memory_limit(100)
+    try:
+        for act in (lambda: model.layers["lstm"], lambda: model(nets.lstm_inputs()), lambda: to_onnx(model)):
+            with pytest.raises(PyrnnxError, match=r"Const 'W' \(id 4\): its 384 bytes exceed the limit of 100"):
+                act()
+    finally:
+        set_memory_limit(limit)
+    model.layers["lstm"](*nets.lstm_inputs().values())
+
+
+def test_shapes_of_which_there_is_no_array() -> None:
+    for shape in (f"0,{2**62},{2**62}", ",".join(["1"] * 65)):
+        text = XML.replace("1, 24, 4", shape).replace("<dim>1</dim><dim>24</dim><dim>4</dim>", "")
+        with pytest.raises(FormatError, match=r"Const 'W' \(id 4\): shape "):
+            read_model(text, BIN)
