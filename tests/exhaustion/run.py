@@ -63,15 +63,15 @@ def _choose_modules(library: ctypes.CDLL) -> None:
 
 def exhaust(name: str, library: ctypes.CDLL) -> tuple[Counter[str], list[str]]:
     """Fail each allocation of a door; return the kinds of outcomes, and the wrong ones."""
-    from exhaustion.doors import DOORS, FRESH, flat
+    from exhaustion.doors import DOORS, flat
 
-    door, attempt = DOORS[name], _in_a_child if name in FRESH else _attempt
+    door = DOORS[name]
     expected = [flat(door(number)) for number in range(3)]
     for _ in range(NOTHING_FAILS):
         flat(door(0))
     _choose_modules(library)
     outcomes, wrong, k = Counter[str](), list[str](), 1
-    while outcome := attempt(door, k, library, expected):
+    while outcome := _attempt(door, k, library, expected):
         kind, _, message = outcome.partition(":")
         outcomes[kind] += 1
         if kind == "wrong":
@@ -118,19 +118,6 @@ def _same(results: Any, expected: Any) -> bool:
     import numpy as np
 
     return len(results) == len(expected) and all(map(np.array_equal, results, expected))
-
-
-def _in_a_child(door: Callable[[int], Any], k: int, library: ctypes.CDLL, expected: list[Any]) -> str:
-    read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        os.write(write, _attempt(door, k, library, expected).encode()[:4000])
-        os._exit(0)
-    os.close(write)
-    with open(read, "rb") as pipe:
-        text = pipe.read().decode(errors="replace")
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return text if status == 0 else f"wrong: the process ended ({status})"
 
 
 if __name__ == "__main__":

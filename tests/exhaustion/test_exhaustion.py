@@ -10,22 +10,15 @@ from pathlib import Path
 import pytest
 
 SCRIPT = str(Path(__file__).with_name("run.py"))
-RUNS = {
-    "kernels": ("layer", "prepared", "threads", "stream", "stack"),
-    "models": ("quantized", "loaded", "new_session", "texts"),
-}
 
 
 @pytest.mark.slow
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="two allocators cannot be preloaded")
-@pytest.mark.parametrize("name", RUNS)
-def test_each_allocation_fails_once(name: str, tmp_path: Path) -> None:
-    if name == "models":
+@pytest.mark.parametrize("door", ["layer", "prepared", "stack", "session"])
+def test_each_allocation_fails_once(door: str, tmp_path: Path) -> None:
+    if door == "session":
         pytest.importorskip("onnxruntime")
-    done = subprocess.run(
-        [sys.executable, SCRIPT, *RUNS[name]], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, SCRIPT, door], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = [line for line in done.stdout.splitlines() if " failed allocations" in line]  # ONNX Runtime prints, too
-    assert len(lines) == len(RUNS[name])
-    assert not [line for line in lines if " 0 failed allocations" in line]  # else nothing was tested
+    assert " failed allocations" in done.stdout
+    assert " 0 failed allocations" not in done.stdout  # else nothing was tested

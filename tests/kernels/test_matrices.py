@@ -30,7 +30,6 @@ from pyrnnx import (
     set_batch_invariant,
     set_num_threads,
 )
-from pyrnnx.operator.op import CellName
 
 Array = NDArray[Any]
 F32 = np.float32
@@ -272,42 +271,6 @@ def test_rows_depend_on_no_other_row(cell: str) -> None:
     for rows in (slice(0, 16), slice(20, 51), slice(43, 59)):
         some = layer(arrays["X"][:, rows], None, np.ascontiguousarray(arrays["initial_h"][:, rows]))[0]
         assert some.tobytes() == np.ascontiguousarray(Y[:, :, rows]).tobytes()
-
-
-@pytest.mark.parametrize(("cell", "least"), LEAST.items())
-def test_small_layers_do_without_matrices(cell: CellName, least: int) -> None:
-    for H, alike in ((least - 1, True), (least, False)):
-        op = RecurrentOp(cell, H)
-        layer, X = random_layer(op, I), random_inputs(op, (2, 20, I))["X"]
-        assert same_bits(layer(X), by_elements(layer, X)) == alike
-
-
-# H, I: products with few k, or with many zeros after the last, of which a block of 32 k has the rest.
-@each_row("sizes", [(64, 1), (64, 8), (65, 65), (96, 1), (97, 1), (129, 1), (129, 33)])
-def test_narrow_layers_do_without_matrices(sizes: tuple[int, int]) -> None:
-    H, narrow = sizes
-    for cell in ("RNN", "GRU", "LSTM"):
-        op = RecurrentOp(cell, H)
-        layer, X = random_layer(op, narrow), random_inputs(op, (2, 33, narrow))["X"]
-        assert same_bits(layer(X), by_elements(layer, X))
-
-
-def test_few_rows_and_other_dtypes_do_without_matrices() -> None:
-    op = RecurrentOp("LSTM", 50)
-    for N, dtype, weight_dtype in ((ROWS - 1, F32, None), (40, np.float64, None), (40, F32, "int8")):
-        layer = random_layer(op, I, dtype, weight_dtype=weight_dtype)
-        X = random_inputs(op, (3, N, I), dtype)["X"]
-        assert same_bits(layer(X), by_elements(layer, X))
-
-
-def test_steps_in_which_few_rows_run_do_without_matrices() -> None:
-    """The projection still uses matrices: with X of one k, and zero, both project alike."""
-    op = RecurrentOp("LSTM", 160)
-    layer, h = random_layer(op, 1), random_inputs(op, (4, 40, 1))["initial_h"]
-    X = np.zeros((4, 40, 1), F32)
-    for running, alike in ((ROWS - 1, True), (ROWS, False)):
-        lens = np.where(np.arange(40) < running, 4, 0).astype(np.int32)
-        assert same_bits(layer(X, lens, h), by_elements(layer, X, lens, h)) == alike
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3])

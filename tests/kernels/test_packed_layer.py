@@ -81,20 +81,6 @@ def test_what_fits_runs() -> None:
         assert [array.shape for array in results] == [(T, D, N, H), *[(D, N, H)] * (1 if changes else 2)]
 
 
-def test_never_without_weights() -> None:
-    with pytest.raises(TypeError):
-        PackedLayer.__new__(PackedLayer)  # type: ignore[call-arg]
-    with pytest.raises(TypeError):
-        object.__new__(PackedLayer)
-
-    class Lazy(PackedLayer):
-        def __init__(self, *_: Any) -> None:
-            pass
-
-    with pytest.raises(TypeError):
-        Lazy()
-
-
 X, STATE = np.ones((T, N, I), F32), np.ones((D, N, H), F32)
 NOT_TAKEN: dict[str, tuple[Any, Any, Any]] = {
     "X None": (None, None, None),
@@ -131,15 +117,6 @@ BAD_LENGTHS: dict[str, Any] = {
 def test_bad_lengths(name: str) -> None:
     with suppress(ValueError, OverflowError):  # no numbers, or beyond a C int
         assert PackedLayer(**arguments()).run(1, X, BAD_LENGTHS[name], None, None) is None
-
-
-@each_row("threads", [-(2**31), -1, 0, 1, 2**31 - 1])
-def test_any_number_of_threads(threads: int) -> None:
-    expected = PackedLayer(**arguments()).run(1, X, None, None, None)
-    results = PackedLayer(**arguments()).run(threads, X, None, None, None)
-    assert expected is not None
-    assert results is not None
-    np.testing.assert_array_equal(results[0], expected[0])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a map that takes no memory until it is touched")

@@ -112,16 +112,6 @@ def test_call_of_a_stack_in_a_pipeline(engine: str) -> None:
         np.testing.assert_array_equal(again, first)
 
 
-def test_list_of_sequences() -> None:
-    stack, few = Stack([rnn()]), [inputs(3)[:, 0], inputs(1)[:, 0]]
-    before = stack(few)[0]
-    Y: list[Any] = []
-    assert_interrupted(lambda: Y.extend(stack([inputs(T)[:, 0], inputs(T // 2)[:, 0]])[0]))
-    assert not Y
-    for again, first in zip(stack(few)[0], before, strict=True):
-        np.testing.assert_array_equal(again, first)
-
-
 def test_interrupted_within_one_time_step() -> None:
     """Many rows of one step, some of them without a step: row block after row block."""
     layer = rnn(hidden_size=512, input_size=512)
