@@ -188,7 +188,7 @@ def test_weights_that_cannot_be_split(name: str, value: str) -> None:
     assert same_bits(layer(X), by_elements(layer, X))
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 4)
 @given(
     cell=st.sampled_from(list(CELLS)),
     direction=st.sampled_from(list(Direction)),

@@ -173,7 +173,9 @@ def silero_recordings(folder: Path) -> dict[str, Array]:
     return samples
 
 
-@pytest.mark.parametrize("variant", ["", "_16k_op15", "_half", "_op18_ifless"])
+@pytest.mark.parametrize(
+    "variant", ["", *(pytest.param(name, marks=pytest.mark.slow) for name in ("_16k_op15", "_half", "_op18_ifless"))]
+)
 def test_silero(variant: str, silero_models: Path, tmp_path: Path) -> None:
     """Each probability is that of a loop over ONNX Runtime, whose last frame is padded."""
     path = silero_models / f"silero_vad{variant}.onnx"
