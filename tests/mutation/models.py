@@ -6,12 +6,12 @@ from mutation.fault import faults
 
 FAULTS = faults(r"""
 a session ignores changed settings [frontends/onnx/programs.py]
-    if self._current[0] is not settings:
-    if self._current[0] is None:
+        if before is not settings:\n            more
+        if before is None:\n            more
     tests/frontends/onnx/test_programs.py tests/frontends/onnx/test_fork.py
 calls that replace defaults run with those of the file [frontends/onnx/programs.py]
-    is_plain = self._defaults.isdisjoint(inputs)
-    is_plain = True
+    key = self._defaults.isdisjoint(inputs), outputs
+    key = True, outputs
     tests/frontends/onnx/passes/test_order.py
 an error of a layer becomes one of ONNX Runtime [frontends/onnx/session.py]
         if own is not None:\n        return own\n
