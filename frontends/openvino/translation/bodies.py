@@ -1,12 +1,7 @@
 """Translation of what needs its scope: TensorIterator, Loop and If, and variables.
 
-A TensorIterator runs once for each slice of its inputs, a Scan once for each step along an axis:
-
-    X [N, T, I], slices along axis 1   ->   X [N, T, 1, I], scanned along axis 1
-    Y [N, T, 1, H], scanned along axis 1   ->   Y [N, T, H]
-
-A Loop has a number of iterations and a condition instead; its body gathers the slice of X of the current iteration.
-A variable has a value before each scope and one after it.
+A TensorIterator runs once for each slice of its inputs, a Loop until it ends; the body gathers the slice of X of the
+current iteration. A variable has a value before each scope and one after it.
 """
 
 from __future__ import annotations
@@ -28,8 +23,7 @@ from .iterations import (
     body_result,
     body_scope,
     body_variables,
-    enter,
-    sliced_input,
+    sliced_inputs,
     variables_after,
 )
 from .operations.recurrent import DOMAIN, arranged, operator, selected
@@ -49,7 +43,7 @@ def _tensor_iterator(ctx: LayerContext) -> list[str]:
     body = _body(ctx, "body")
     if body.iteration is not None or body.condition is not None:
         raise FormatError(f"{body.label}: the port map has a purpose; only the port map of a Loop may have one")
-    sliced = [sliced_input(ctx, mapped) for mapped in body.inputs if mapped.slices is not None]
+    sliced = sliced_inputs(ctx, body)
     if not sliced:
         raise UnsupportedError(f"{body.label}: the number of iterations is unknown; expected a sliced input")
     counts = {item.size for item in sliced} - {None}
@@ -58,7 +52,8 @@ def _tensor_iterator(ctx: LayerContext) -> list[str]:
             f"{body.label}: its sliced inputs have {sorted(filter(None, counts))} slices; expected the same number in "
             "each"
         )
-    return Iterations(_scope(ctx), ctx, body).by_scan(sliced)
+    trips = ctx.reshape(ctx.dimension(sliced[0].name, sliced[0].slices.axis), [])
+    return Iterations(_scope(ctx), ctx, body).run(sliced, trips, "")
 
 
 def _sequence(ctx: LayerContext, loop: LoopedCell) -> list[str]:
@@ -95,7 +90,7 @@ def _lengths(ctx: LayerContext, loop: LoopedCell) -> str:
 @translates("Loop", since=5)
 def _loop(ctx: LayerContext) -> list[str]:
     body = _body(ctx, "body")
-    sliced = [sliced_input(ctx, mapped) for mapped in body.inputs if mapped.slices is not None]
+    sliced = sliced_inputs(ctx, body)
     limit, first = ctx.element(0, "the number of iterations"), ctx.element(1, "the first condition")
     condition = ctx.reshape(ctx[1], []) if first is None else ctx.constant(bool(first), "bool")
     again = True if body.condition is None else ctx.values.array(body.condition.sources[0])
@@ -118,10 +113,8 @@ def _loop(ctx: LayerContext) -> list[str]:
     if limit is not None and endless:
         for item in sliced:
             if item.size is not None and item.size < limit:
-                raise FormatError(
-                    f"{body.label}: {item.mapped.layer.label} has {item.size} slices for {limit} iterations"
-                )
-    return Iterations(_scope(ctx), ctx, body).by_loop(sliced, trips, condition)
+                raise FormatError(f"{body.label}: {item.layer.label} has {item.size} slices for {limit} iterations")
+    return Iterations(_scope(ctx), ctx, body).run(sliced, trips, condition)
 
 
 @translates("If", since=8)
@@ -139,7 +132,7 @@ def _if(ctx: LayerContext) -> list[str]:
         inner = body_scope(scope, ctx, body, f"{ctx.layer.name}/{tag}")
         by_place = {mapped.place: mapped.layer for mapped in body.outputs}
         results = [by_place[place] for place in places]
-        enter(scope, inner, variables)
+        inner.states |= {variable.id: scope.current(variable.id) for variable in variables}
         inner.translate(results)
         outputs = [body_result(inner, layer) for layer in results] + variables_after(inner, variables)
         graphs[f"{tag}_branch"] = inner.graph.proto((), outputs)

@@ -20,7 +20,7 @@ from .operations.recurrent import DOMAIN, weight_inputs
 
 Prepared = Callable[[NetLayer], BoundLayer | IRLayer]
 _ENDS = ("Const", "Parameter", "Result")
-_NAMED = frozenset({*CELLS, "If", "Loop", "Scan"})  # the nodes, among several, that get the name of the layer
+_NAMED = frozenset({*CELLS, "If", "Loop"})  # the nodes, among several, that get the name of the layer
 
 
 class Scope(Values):
