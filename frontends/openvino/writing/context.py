@@ -110,18 +110,12 @@ class NodeContext:
     def scalar(self, position: int) -> Value:
         """Return an input of one element without axes."""
         value = self[position]
-        if value.shape == ():
-            return value
-        inputs = [value, self.const(f"shape{position}", np.zeros(0))]
-        return self.layer("Reshape", 1, inputs, (value.precision, ()), special_zero=False)
+        return value if value.shape == () else self.reshaped(value, (), f"shape{position}")
 
     def listed(self, position: int) -> Value:
         """Return an input with one axis, which has none in what some exporters write."""
         value = self[position]
-        if value.shape != ():
-            return value
-        inputs = [value, self.const(f"shape{position}", [1])]
-        return self.layer("Reshape", 1, inputs, (value.precision, (1,)), special_zero=False)
+        return value if value.shape != () else self.reshaped(value, (1,), f"shape{position}")
 
     def in_order(self, view: View) -> Value:
         """Return the value of a view with its axes in order, transposed if necessary."""
@@ -159,6 +153,36 @@ class NodeContext:
         """Add a layer; return its output as the node's."""
         return plain(self.layer(kind, opset, inputs, output, **data))
 
+    def result(self, kind: str, opset: int, inputs: Sequence[Value], order: Sequence[int] | int, **data: Any) -> View:
+        """Add the layer whose output is the node's, with its axes in this order, or with so many axes in order."""
+        axes = tuple(range(order)) if isinstance(order, int) else tuple(order)
+        precision, shape = self.net.declared(self.label, self.node.output[0], len(axes), inputs[0].precision)
+        inner = tuple(shape[axes.index(axis)] for axis in range(len(axes)))
+        return View(self.layer(kind, opset, inputs, (precision, inner), **data), axes)
+
+    def reshaped(self, value: Value, shape: Shape, name: str) -> Value:
+        """Reshape a value to sizes of which at most one is dynamic."""
+        inputs = [value, self.const(name, [-1 if size is None else size for size in shape])]
+        return self.layer("Reshape", 1, inputs, (value.precision, shape), special_zero=False)
+
+    def sizes(self, value: Value) -> Value:
+        return self.layer("ShapeOf", 3, [value], ("I64", (len(value.shape),)), output_type="i64")
+
+    def size(self, value: Value, axis: int) -> View:
+        """Return the size of an axis, without axes."""
+        return plain(self.gathered(self.sizes(value), self.const("place", axis), 0, ()))
+
+    def gathered(self, value: Value, indices: Value, axis: int, shape: Shape) -> Value:
+        inputs = [value, indices, self.const("axis", axis)]
+        return self.layer("Gather", 8, inputs, (value.precision, shape), batch_dims=0)
+
+    def parts(self, view: View, axis: int, sizes: Sequence[int]) -> list[View]:
+        """Split a value along an axis."""
+        inner, (value, order) = view.order[axis], view
+        inputs = [value, self.const("axis", inner), self.const("split", sizes)]
+        outputs = [(value.precision, (*value.shape[:inner], size, *value.shape[inner + 1 :])) for size in sizes]
+        return [View(part, order) for part in self.layers("VariadicSplit", 1, inputs, outputs)]
+
     def converted(self, view: View, precision: str) -> View:
         """Convert a value; one of that precision is returned as it is."""
         if precision == view.precision:
@@ -173,8 +197,7 @@ class NodeContext:
         if len(value.shape) != 1 or axis is None:
             self.refuse(f"input {position} of {len(value.shape)} axes", "one element, or one for each size of an axis")
         shape = (value.shape[0], *[1] * (rank - 1 - axis))
-        inputs = [value, self.const(f"shape{position}", [-1, *shape[1:]])]
-        return plain(self.layer("Reshape", 1, inputs, (value.precision, shape), special_zero=False))
+        return plain(self.reshaped(value, shape, f"shape{position}"))
 
     def unary(self, kind: str, opset: int, view: View, *more: Value, precision: str | None = None, **data: Any) -> View:
         """Add an elementwise operation with scalars, for which the order of axes does not matter."""

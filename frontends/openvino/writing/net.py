@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pyrnnx.errors import UnsupportedError, shown
+from pyrnnx.operator.tensor_info import TensorInfo
 
 from ..ir.element_types import BY_DTYPE
 from ..ir.writer import NetWriter, Shape, Value
@@ -137,17 +138,20 @@ class Net:
             (self._transposed[view],) = self.ir.layer(name, "Transpose", 1, {}, [view.value, order], [output])
         return self._transposed[view]
 
-    def declared(self, label: str, name: str, rank: int | None = None) -> tuple[str, Shape]:
-        """Return the precision and shape of a value by ONNX's shape inference."""
-        info = self.source.types.get(name)
-        dtype = None if info is None else info.dtype
-        if info is None or dtype is None or (info.shape is None and rank is None):
-            missing = "type" if dtype is None else "rank"
+    def declared(
+        self, label: str, name: str, rank: int | None = None, precision: str | None = None
+    ) -> tuple[str, Shape]:
+        """Return the precision and shape of a value by ONNX's shape inference, else these."""
+        info = self.source.types.get(name, TensorInfo(name))
+        row = None if info.dtype is None else BY_DTYPE.get(info.dtype)
+        if info.dtype is not None and row is None:
+            raise UnsupportedError(f"{label}: {shown(name)} has type {info.dtype}, which IR does not have")
+        precision = precision if row is None else row.precision
+        sizes = (None,) * rank if info.shape is None and rank is not None else info.shape
+        if precision is None or sizes is None:
+            missing = "type" if precision is None else "rank"
             raise UnsupportedError(
                 f"{label}: the {missing} of {shown(name)} is unknown; expected a model that declares it, or whose "
                 "shapes can be inferred"
             )
-        if str(dtype) not in BY_DTYPE:
-            raise UnsupportedError(f"{label}: {shown(name)} has type {dtype}, which IR does not have")
-        sizes = (None,) * (rank or 0) if info.shape is None else info.shape
-        return BY_DTYPE[str(dtype)].precision, tuple(size if isinstance(size, int) else None for size in sizes)
+        return precision, tuple(size if isinstance(size, int) else None for size in sizes)

@@ -45,10 +45,6 @@ class View(NamedTuple):
     def transposed(self, order: Sequence[int]) -> View:
         return View(self.value, tuple(self.order[axis] for axis in order))
 
-    def inner(self, shape: Shape) -> Shape:
-        """Return the shape of a value whose view in this order has `shape`."""
-        return tuple(shape[self.order.index(axis)] for axis in range(len(self.order)))
-
     def order_without(self, axes: Collection[int]) -> tuple[int, ...]:
         """Return the order of the remaining axes after removal of these axes of the view."""
         remaining = [axis for k, axis in enumerate(self.order) if k not in axes]

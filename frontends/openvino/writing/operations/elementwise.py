@@ -12,7 +12,7 @@ from pyrnnx.errors import shown
 from ...ir.writer import Value
 from ...translation.operations.elementwise import BINARY, UNARY
 from ..context import NodeContext, writes
-from ..views import View, broadcast, plain
+from ..views import View, plain
 
 _COMPARISONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 
@@ -74,8 +74,7 @@ def _reciprocal(ctx: NodeContext) -> View:
 @writes("Where")
 def _where(ctx: NodeContext) -> View:
     values = [ctx[position] for position in range(3)]
-    output = (values[1].precision, broadcast(*(value.shape for value in values)))
-    return ctx.plain("Select", 1, values, output, auto_broadcast="numpy")
+    return ctx.result("Select", 1, values, max(len(value.shape) for value in values), auto_broadcast="numpy")
 
 
 @writes("Identity")
@@ -162,7 +161,7 @@ def _prelu(ctx: NodeContext) -> View:
     below = ctx.binary("Less", 1, plain(value), zero, "BOOL")
     product = ctx.binary("Multiply", 1, plain(value), ctx.view(1))
     inputs = [below.value, ctx.in_order(product), value]
-    return ctx.plain("Select", 1, inputs, (value.precision, value.shape), auto_broadcast="numpy")
+    return ctx.result("Select", 1, inputs, len(value.shape), auto_broadcast="numpy")
 
 
 @writes("Round")

@@ -66,10 +66,8 @@ def _interpolated(ctx: NodeContext, position: int, axes: list[int], by: str, dat
         if not axes:
             return view
         target = ctx.const(by, constant, precision)
-    value = ctx[0]
-    inputs = [value, target, ctx.const("axes", axes)]
-    output = ctx.output(view.rank)
-    return ctx.plain("Interpolate", 11, inputs, output, mode=_MODES[mode], shape_calculation_mode=by, **data)
+    inputs = [ctx[0], target, ctx.const("axes", axes)]
+    return ctx.result("Interpolate", 11, inputs, view.rank, mode=_MODES[mode], shape_calculation_mode=by, **data)
 
 
 def _blocks(ctx: NodeContext, kind: str) -> View:
@@ -78,9 +76,7 @@ def _blocks(ctx: NodeContext, kind: str) -> View:
     mode = ctx.attribute("mode", "DCR")
     if mode not in modes:
         ctx.refuse(f"mode {shown(mode)}", "DCR or CRD")
-    value = ctx[0]
-    size = ctx.attribute("blocksize")
-    return ctx.plain(kind, 1, [value], ctx.output(4), mode=modes[mode], block_size=size)
+    return ctx.result(kind, 1, [ctx[0]], 4, mode=modes[mode], block_size=ctx.attribute("blocksize"))
 
 
 for operator in ("DepthToSpace", "SpaceToDepth"):

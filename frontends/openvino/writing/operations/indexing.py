@@ -27,17 +27,15 @@ def _pad(ctx: NodeContext) -> View:
     axes = [ctx.axis(axis, view.rank) for axis in (range(view.rank) if axes is None else axes)]
     constant = ctx.constant(1) if listed is None else np.array(listed)
     if constant is None:
-        inputs = [ctx[0], *_computed_pads(ctx, axes, view.rank)]
-        return ctx.plain("Pad", 12, [*inputs, value], ctx.output(view.rank), pad_mode=mode)
+        inputs = [ctx[0], *_computed_pads(ctx, axes, view.rank), value]
+        return ctx.result("Pad", 12, inputs, view.rank, pad_mode=mode)
     begin, end = np.zeros((2, view.rank), np.int64)
     inner = [view.order[axis] for axis in axes]
     begin[inner], end[inner] = constant.reshape(2, -1)
     if mode != "constant" and (constant < 0).any():
         ctx.refuse(f"negative pads {constant.tolist()} in mode {mode}", "mode constant")
-    sizes = zip(view.value.shape, begin.tolist(), end.tolist(), strict=True)
-    shape = tuple(None if size is None else size + before + after for size, before, after in sizes)
     inputs = [view.value, ctx.const("begin", begin), ctx.const("end", end), value]
-    return View(ctx.layer("Pad", 12, inputs, (view.precision, shape), pad_mode=mode), view.order)
+    return ctx.result("Pad", 12, inputs, view.order, pad_mode=mode)
 
 
 def _computed_pads(ctx: NodeContext, axes: list[int], rank: int) -> list[Value]:
@@ -46,8 +44,7 @@ def _computed_pads(ctx: NodeContext, axes: list[int], rank: int) -> list[Value]:
     results = []
     for name, first in (("begin", 0), ("end", len(axes))):
         places = [first + axes.index(axis) if axis in axes else 2 * len(axes) for axis in range(rank)]
-        inputs = [pads, ctx.const(name, places), ctx.const("axis", 0)]
-        results.append(ctx.layer("Gather", 8, inputs, ("I64", (rank,)), batch_dims=0))
+        results.append(ctx.gathered(pads, ctx.const(name, places), 0, (rank,)))
     return results
 
 
@@ -87,17 +84,12 @@ def _arg(ctx: NodeContext, largest: bool) -> View:
         view = _reversed(ctx, view, axis)
     _, result = _sorted(ctx, view, ctx.const("k", 1), axis, 1, largest=largest)
     if last:
-        sizes = ctx.layer("ShapeOf", 3, [view.value], ("I64", (view.rank,)), output_type="i64")
-        inputs = [sizes, ctx.const("place", view.order[axis]), ctx.const("axis", 0)]
-        size = ctx.plain("Gather", 8, inputs, ("I64", ()), batch_dims=0)
-        end = ctx.binary("Subtract", 1, size, plain(ctx.const("one", 1)))
+        end = ctx.binary("Subtract", 1, ctx.size(view.value, view.order[axis]), plain(ctx.const("one", 1)))
         result = ctx.binary("Subtract", 1, end, result)
     if ctx.attribute("keepdims", 1):
         return result
-    inner = result.order[axis]
-    shape = (*result.value.shape[:inner], *result.value.shape[inner + 1 :])
-    value = ctx.layer("Squeeze", 1, [result.value, ctx.const("axes", [inner])], ("I64", shape))
-    return View(value, result.order_without({axis}))
+    inputs = [result.value, ctx.const("axes", [result.order[axis]])]
+    return ctx.result("Squeeze", 1, inputs, result.order_without({axis}))
 
 
 def _reversed(ctx: NodeContext, view: View, axis: int) -> View:
@@ -115,8 +107,7 @@ def _cum_sum(ctx: NodeContext) -> View:
     view, constant = ctx.view(0), ctx.constant(1)
     data: dict[str, Any] = {name: bool(ctx.attribute(name, 0)) for name in ("exclusive", "reverse")}
     if constant is None:
-        value = ctx[0]
-        return ctx.plain("CumSum", 3, [value, ctx.scalar(1)], (value.precision, value.shape), **data)
+        return ctx.result("CumSum", 3, [ctx[0], ctx.scalar(1)], view.rank, **data)
     axis = view.order[ctx.axis(int(constant.item()), view.rank)]
     return ctx.unary("CumSum", 3, view, ctx.const("axis", axis), **data)
 
@@ -126,7 +117,7 @@ def _gather_elements(ctx: NodeContext) -> View:
     value, indices = ctx[0], ctx[1]
     axis = ctx.axis(ctx.attribute("axis", 0), len(value.shape))
     indices = _from_start(ctx, indices, value, axis)
-    return ctx.plain("GatherElements", 6, [value, indices], (value.precision, indices.shape), axis=axis)
+    return ctx.result("GatherElements", 6, [value, indices], len(value.shape), axis=axis)
 
 
 def _from_start(ctx: NodeContext, indices: Value, value: Value, axis: int) -> Value:
@@ -134,9 +125,7 @@ def _from_start(ctx: NodeContext, indices: Value, value: Value, axis: int) -> Va
     constant = ctx.constant(1)
     if constant is not None and (constant >= 0).all():
         return indices
-    shape = ctx.layer("ShapeOf", 3, [value], ("I64", (len(value.shape),)), output_type="i64")
-    inputs = [shape, ctx.const("place", axis), ctx.const("axis", 0)]
-    size = ctx.converted(ctx.plain("Gather", 8, inputs, ("I64", ()), batch_dims=0), indices.precision)
+    size = ctx.converted(ctx.size(value, axis), indices.precision)
     return ctx.binary("FloorMod", 1, plain(indices), size).value
 
 
@@ -162,17 +151,15 @@ def _reduction(ctx: NodeContext) -> str:
 @writes("ScatterND")
 def _scatter_nd(ctx: NodeContext) -> View:
     inputs = [ctx[position] for position in range(3)]
-    output = (inputs[0].precision, inputs[0].shape)
-    return ctx.plain("ScatterNDUpdate", 15, inputs, output, reduction=_reduction(ctx))
+    return ctx.result("ScatterNDUpdate", 15, inputs, ctx.view(0).rank, reduction=_reduction(ctx))
 
 
 def _scatter_elements(ctx: NodeContext) -> View:
     """Write ScatterElements, called Scatter before opset 11."""
-    inputs = [ctx[position] for position in range(3)]
-    axis = ctx.axis(ctx.attribute("axis", 0), len(inputs[0].shape))
-    output = (inputs[0].precision, inputs[0].shape)
-    data = {"reduction": _reduction(ctx), "use_init_val": True}
-    return ctx.plain("ScatterElementsUpdate", 12, [*inputs, ctx.const("axis", axis)], output, **data)
+    rank = ctx.view(0).rank
+    axis = ctx.const("axis", ctx.axis(ctx.attribute("axis", 0), rank))
+    inputs = [*(ctx[position] for position in range(3)), axis]
+    return ctx.result("ScatterElementsUpdate", 12, inputs, rank, reduction=_reduction(ctx), use_init_val=True)
 
 
 writes("ScatterElements", "Scatter")(_scatter_elements)
@@ -180,8 +167,7 @@ writes("ScatterElements", "Scatter")(_scatter_elements)
 
 @writes("NonZero")
 def _non_zero(ctx: NodeContext) -> View:
-    value = ctx[0]
-    return ctx.plain("NonZero", 3, [value], ("I64", (len(value.shape), None)), output_type="i64")
+    return ctx.result("NonZero", 3, [ctx[0]], 2, output_type="i64")
 
 
 @writes("OneHot")
@@ -193,11 +179,9 @@ def _one_hot(ctx: NodeContext) -> View:
     if depth.precision != "I64":
         depth = ctx.converted(plain(depth), "I64").value
     values = ctx[2]
-    parts = [ctx.const(str(k), k) for k in (0, 1)]
-    off, on = (ctx.layer("Gather", 8, [values, part, parts[0]], (values.precision, ()), batch_dims=0) for part in parts)
+    off, on = (ctx.gathered(values, ctx.const(str(k), k), 0, ()) for k in (0, 1))
     inputs = [indices.value, depth, on, off]
-    output = ctx.output(indices.rank + 1)
-    return ctx.plain("OneHot", 16, inputs, output, axis=axis, negative_indices_mode="normalize")
+    return ctx.result("OneHot", 16, inputs, indices.rank + 1, axis=axis, negative_indices_mode="normalize")
 
 
 @writes("ReverseSequence")
@@ -213,12 +197,11 @@ def _trilu(ctx: NodeContext) -> View:
     """Write Trilu as Select by row and column numbers."""
     value, upper = ctx[0], ctx.attribute("upper", 1)
     rank = len(value.shape)
-    shape = ctx.layer("ShapeOf", 3, [value], ("I64", (rank,)), output_type="i64")
     zero, step = ctx.const("0", 0), ctx.const("1", 1)
     numbers = []
     for axis in (rank - 2, rank - 1):
-        size = ctx.layer("Gather", 8, [shape, ctx.const("place", axis), zero], ("I64", ()), batch_dims=0)
-        numbers.append(ctx.layer("Range", 4, [zero, size, step], ("I64", (value.shape[axis],)), output_type="i64"))
+        inputs = [zero, ctx.size(value, axis).value, step]
+        numbers.append(ctx.layer("Range", 4, inputs, ("I64", (value.shape[axis],)), output_type="i64"))
     rows = ctx.layer("Unsqueeze", 1, [numbers[0], ctx.const("axes", [1])], ("I64", (value.shape[-2], 1)))
     diagonal = plain(rows)
     if ctx.has(1):
@@ -226,4 +209,4 @@ def _trilu(ctx: NodeContext) -> View:
     kind = "GreaterEqual" if upper else "LessEqual"
     kept = ctx.binary(kind, 1, plain(numbers[1]), diagonal, "BOOL")
     zeros = ctx.const("zero", np.zeros(()), value.precision)
-    return ctx.plain("Select", 1, [kept.value, value, zeros], (value.precision, value.shape), auto_broadcast="numpy")
+    return ctx.result("Select", 1, [kept.value, value, zeros], rank, auto_broadcast="numpy")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ...ir.writer import Shape, Value
+from ...ir.writer import Value
 from ..context import NodeContext, writes
 from ..views import View, broadcast, plain
 
@@ -16,21 +17,17 @@ from ..views import View, broadcast, plain
 def _matmul(ctx: NodeContext) -> View:
     """Write MatMul; with a matrix, only the last axis of `a` must be in place."""
     a, b = ctx.view(0), ctx.view(1)
+    if not (a.rank and b.rank):
+        ctx.refuse("a factor without axes", "one axis or more")
     if not (a.last_in_place and a.rank > 1 and b.is_plain and b.rank == 2):
         a = plain(ctx[0])
-    value = _product(ctx, a.value, ctx[1], False, False)
-    return View(value, a.order) if len(value.shape) == a.rank else plain(value)
+    rank = len(broadcast(a.shape, ctx[1].shape)) if min(a.rank, b.rank) > 1 else max(a.rank, b.rank) - 1
+    return _product(ctx, [a.value, ctx[1]], a.order if rank == a.rank else range(rank))
 
 
-def _product(ctx: NodeContext, a: Value, b: Value, transpose_a: bool, transpose_b: bool) -> Value:
-    output = (a.precision, _product_shape(a.shape, b.shape, transpose_a, transpose_b))
-    return ctx.layer("MatMul", 1, [a, b], output, transpose_a=transpose_a, transpose_b=transpose_b)
-
-
-def _product_shape(a: Shape, b: Shape, transpose_a: bool, transpose_b: bool) -> Shape:
-    rows = () if len(a) == 1 else (a[-1 if transpose_a else -2],)
-    columns = () if len(b) == 1 else (b[-2 if transpose_b else -1],)
-    return broadcast(a[:-2], b[:-2]) + rows + columns
+def _product(ctx: NodeContext, factors: Sequence[Value], order: Sequence[int], *transposed: bool) -> View:
+    flags = dict(zip(("transpose_a", "transpose_b"), transposed or (False, False), strict=True))
+    return ctx.result("MatMul", 1, factors, order, **flags)
 
 
 @writes("Gemm")
@@ -44,8 +41,7 @@ def _gemm(ctx: NodeContext) -> View:
         operands.append(view.value)
         transposed.append(bool(ctx.attribute(name, 0)) != (not view.is_plain))
     ctx.attribute("broadcast")  # before opset 7; the shape of C decides
-    result = plain(_product(ctx, operands[0], operands[1], *transposed))
-    result = _scaled(ctx, result, "alpha")
+    result = _scaled(ctx, _product(ctx, operands, (0, 1), *transposed), "alpha")
     beta = ctx.attribute("beta", 1.0)
     if not ctx.has(2):
         return result
@@ -85,8 +81,7 @@ def _batch_normalization(ctx: NodeContext) -> View:
     ctx.attribute("momentum")  # for training
     value = ctx[0]
     inputs = [value, *(ctx[position] for position in range(1, 5))]
-    epsilon = float(ctx.attribute("epsilon", 1e-5))
-    return ctx.plain("BatchNormInference", 5, inputs, (value.precision, value.shape), epsilon=epsilon)
+    return ctx.result("BatchNormInference", 5, inputs, len(value.shape), epsilon=float(ctx.attribute("epsilon", 1e-5)))
 
 
 @writes("InstanceNormalization")
@@ -118,10 +113,8 @@ def _reduce(ctx: NodeContext, kind: str, opset: int) -> View:
         return view
     axes = {ctx.axis(axis, view.rank) for axis in listed or range(view.rank)}
     inner = {view.order[axis] for axis in axes}
-    sizes = [(1 if axis in inner else size) for axis, size in enumerate(view.value.shape) if keep or axis not in inner]
     inputs = [view.value, ctx.const("axes", np.array(sorted(inner), np.int64))]
-    value = ctx.layer(kind, opset, inputs, (view.precision, tuple(sizes)), keep_dims=keep)
-    return View(value, view.order if keep else view.order_without(axes))
+    return ctx.result(kind, opset, inputs, view.order if keep else view.order_without(axes), keep_dims=keep)
 
 
 for ir_type, first_opset in (("Max", 1), ("Mean", 1), ("Min", 1), ("Prod", 1), ("Sum", 1), ("L1", 4), ("L2", 4)):

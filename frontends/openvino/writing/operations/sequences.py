@@ -33,11 +33,7 @@ def _split(ctx: NodeContext) -> Sequential:
         ctx.refuse("a SplitToSequence of a dynamic axis into parts of several elements", "parts of 1, or a known size")
     part = int(split.reshape(-1)[0])
     sizes = split.tolist() if split.ndim else [min(part, (size or 0) - k) for k in range(0, size or 0, part)]
-    inner = view.order[axis]
-    inputs = [view.value, ctx.const("axis", inner), ctx.const("split", sizes)]
-    shapes = [(*view.value.shape[:inner], count, *view.value.shape[inner + 1 :]) for count in sizes]
-    values = ctx.layers("VariadicSplit", 1, inputs, [(view.precision, shape) for shape in shapes])
-    return Sequential([View(value, view.order) for value in values])
+    return Sequential(ctx.parts(view, axis, sizes))
 
 
 @writes("SequenceAt")
@@ -54,9 +50,7 @@ def _at(ctx: NodeContext) -> View:
 def _part(ctx: NodeContext, sequence: Sequential, view: View, position: Value) -> View:
     inner = view.order[sequence.axis]
     shape = (*view.value.shape[:inner], *view.value.shape[inner + 1 :])
-    inputs = [view.value, position, ctx.const("axis", inner)]
-    value = ctx.layer("Gather", 8, inputs, (view.precision, shape), batch_dims=0)
-    part = View(value, view.order_without({sequence.axis}))
+    part = View(ctx.gathered(view.value, position, inner, shape), view.order_without({sequence.axis}))
     if not sequence.keeps_axis:
         return part
     kept = ctx.in_order(part)
@@ -92,10 +86,7 @@ def _length(ctx: NodeContext) -> View:
     sequence = ctx.sequence(0)
     if sequence.whole is None:
         return plain(ctx.const("length", len(sequence.views)))
-    view = sequence.whole
-    shape = ctx.layer("ShapeOf", 3, [view.value], ("I64", (view.rank,)), output_type="i64")
-    inputs = [shape, ctx.const("place", view.order[sequence.axis]), ctx.const("axis", 0)]
-    return ctx.plain("Gather", 8, inputs, ("I64", ()), batch_dims=0)
+    return ctx.size(sequence.whole.value, sequence.whole.order[sequence.axis])
 
 
 @writes("ConcatFromSequence")
@@ -123,10 +114,4 @@ def _concat(ctx: NodeContext) -> View:
             ctx.layer("Unsqueeze", 1, [value, place], (value.precision, shape))
             for value, shape in zip(values, shapes, strict=True)
         ]
-    sizes = [value.shape[axis] for value in values]
-    total = None if None in sizes else sum(size or 0 for size in sizes)
-    others = [
-        size if all(value.shape[k] == size for value in values) else None for k, size in enumerate(values[0].shape)
-    ]
-    output = (values[0].precision, (*others[:axis], total, *others[axis + 1 :]))
-    return ctx.plain("Concat", 1, values, output, axis=axis)
+    return ctx.result("Concat", 1, values, len(values[0].shape), axis=axis)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.writer import Shape, Value
 from ..context import NodeContext, writes
 from ..views import View, plain
 
@@ -26,8 +25,7 @@ def _slice(ctx: NodeContext) -> View:
     step = ctx.listed(4) if ctx.has(4) else ctx.const("steps", np.ones(count), start.precision)
     inner = [view.order[axis] for axis in axes]
     inputs = [view.value, start, stop, step, ctx.const("axes", inner, start.precision)]
-    _, shape = ctx.output(view.rank)
-    return View(ctx.layer("Slice", 8, inputs, (view.precision, view.inner(shape))), view.order)
+    return ctx.result("Slice", 8, inputs, view.order)
 
 
 @writes("Gather")
@@ -35,28 +33,20 @@ def _gather(ctx: NodeContext) -> View:
     """Write Gather; a scalar index removes the axis, whatever the order of the others."""
     view, indices = ctx.view(0), ctx[1]
     axis = ctx.axis(ctx.attribute("axis", 0), view.rank)
-    if indices.shape == ():
-        inner = view.order[axis]
-        shape = view.value.shape[:inner] + view.value.shape[inner + 1 :]
-        return View(_gathered(ctx, view.value, indices, inner, shape), view.order_without({axis}))
-    value = ctx[0]
-    shape = value.shape[:axis] + indices.shape + value.shape[axis + 1 :]
-    return plain(_gathered(ctx, value, indices, axis, shape))
-
-
-def _gathered(ctx: NodeContext, value: Value, indices: Value, axis: int, shape: Shape) -> Value:
-    inputs = [value, indices, ctx.const("axis", axis)]
-    return ctx.layer("Gather", 8, inputs, (value.precision, shape), batch_dims=0)
+    inner, order = view.order[axis], view.order_without({axis})
+    if indices.shape != ():
+        view, inner, order = plain(ctx[0]), axis, tuple(range(view.rank - 1 + len(indices.shape)))
+    shape = (*view.value.shape[:inner], *indices.shape, *view.value.shape[inner + 1 :])
+    return View(ctx.gathered(view.value, indices, inner, shape), order)
 
 
 @writes("Split")
 def _split(ctx: NodeContext) -> list[View]:
     view = ctx.view(0)
     axis = ctx.axis(ctx.attribute("axis", 0), view.rank)
-    inner, count = view.order[axis], len(ctx.node.output)
+    count, size = len(ctx.node.output), view.shape[axis]
     ctx.attribute("num_outputs")
     sizes = ctx.integers("split", 1)
-    size = view.value.shape[inner]
     if sizes is None:
         if size is None:
             ctx.refuse("a Split of a dynamic axis into equal parts", "split, or a known size")
@@ -64,7 +54,4 @@ def _split(ctx: NodeContext) -> list[View]:
         sizes = [min(largest, max(size - k * largest, 0)) for k in range(count)]
     if len(sizes) != count or (size is not None and sum(sizes) != size):
         ctx.refuse(f"split {sizes} of an axis of {size} into {count} outputs", "a size for each output, with that sum")
-    inputs = [view.value, ctx.const("axis", inner), ctx.const("split", sizes)]
-    shapes = [(*view.value.shape[:inner], part, *view.value.shape[inner + 1 :]) for part in sizes]
-    values = ctx.layers("VariadicSplit", 1, inputs, [(view.precision, shape) for shape in shapes], {})
-    return [View(value, view.order) for value in values]
+    return ctx.parts(view, axis, sizes)

@@ -47,18 +47,14 @@ def _grouped(ctx: NodeContext, weights: Value, groups: int) -> Value:
     """Divide the first axis of weights into groups and the rest."""
     if None in weights.shape:
         ctx.refuse("groups of weights of dynamic shape", "a known shape")
-    shape = (groups, (weights.shape[0] or 0) // groups, *weights.shape[1:])
-    inputs = [weights, ctx.const("shape", shape)]
-    return ctx.layer("Reshape", 1, inputs, (weights.precision, shape), special_zero=False)
+    return ctx.reshaped(weights, (groups, (weights.shape[0] or 0) // groups, *weights.shape[1:]), "shape")
 
 
 def with_bias(ctx: NodeContext, result: View, channels: int | None) -> View:
     """Add the bias, input 2, to the channels."""
     if not ctx.has(2):
         return result
-    rest = [1] * (result.rank - 2)
-    inputs = [ctx[2], ctx.const("bias", [1, -1, *rest])]
-    bias = ctx.layer("Reshape", 1, inputs, (result.precision, (1, channels, *rest)), special_zero=False)
+    bias = ctx.reshaped(ctx[2], (1, channels, *[1] * (result.rank - 2)), "bias")
     return ctx.binary("Add", 1, result, plain(bias))
 
 
@@ -138,9 +134,8 @@ def _average_pool(ctx: NodeContext) -> View:
 
 def _global_pool(ctx: NodeContext, kind: str) -> View:
     value = ctx[0]
-    axes = range(2, len(value.shape))
-    output = (value.precision, (*value.shape[:2], *[1] * len(axes)))
-    return ctx.plain(kind, 1, [value, ctx.const("axes", np.array(axes))], output, keep_dims=True)
+    rank = len(value.shape)
+    return ctx.result(kind, 1, [value, ctx.const("axes", np.arange(2, rank))], rank, keep_dims=True)
 
 
 writes("GlobalAveragePool")(partial(_global_pool, kind="ReduceMean"))
