@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyrnnx._internal.dtypes import INTEGERS
 
 from ..attributes import LARGEST
@@ -22,16 +24,14 @@ def _elu(ctx: LayerContext) -> str:
     return ctx.node("Elu", ctx[0], alpha=ctx.number("alpha"))
 
 
-@translates("Selu")
-def _selu(ctx: LayerContext) -> str:
-    alpha, gamma = (ctx.number_input(k, what) for k, what in ((1, "alpha"), (2, "lambda")))
-    return ctx.node("Selu", ctx[0], alpha=alpha, gamma=gamma)
+def _by_numbers(ctx: LayerContext, op_type: str, **names: str) -> str:
+    """Translate a function whose parameters are inputs, here with their names in ONNX and OpenVINO."""
+    parameters = {name: ctx.number_input(k, what) for k, (name, what) in enumerate(names.items(), start=1)}
+    return ctx.node(op_type, ctx[0], **parameters)
 
 
-@translates("HardSigmoid")
-def _hard_sigmoid(ctx: LayerContext) -> str:
-    alpha, beta = (ctx.number_input(k, what) for k, what in ((1, "alpha"), (2, "beta")))
-    return ctx.node("HardSigmoid", ctx[0], alpha=alpha, beta=beta)
+translates("Selu")(partial(_by_numbers, op_type="Selu", alpha="alpha", gamma="lambda"))
+translates("HardSigmoid")(partial(_by_numbers, op_type="HardSigmoid", alpha="alpha", beta="beta"))
 
 
 @translates("HSigmoid", since=5)

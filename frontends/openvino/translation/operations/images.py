@@ -12,24 +12,10 @@ _NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
 @translates("Interpolate", since=4)
-def _interpolate_4(ctx: LayerContext) -> str:
-    """Resize by the inputs value, sizes, scales, axes."""
-    by_scales = _by_scales(ctx)
-    return _resize(ctx, 2 if by_scales else 1, 3, by_scales)
-
-
-@translates("Interpolate", since=11)
-def _interpolate_11(ctx: LayerContext) -> str:
-    """Resize by the inputs value, sizes or scales, axes."""
-    return _resize(ctx, 1, 2, _by_scales(ctx))
-
-
-def _by_scales(ctx: LayerContext) -> bool:
-    return ctx.choice("shape_calculation_mode", {"sizes": False, "scales": True})
-
-
-def _resize(ctx: LayerContext, target: int, axes_input: int, by_scales: bool) -> str:
-    """Resize to the sizes or scales in the input with index `target`."""
+def _interpolate(ctx: LayerContext) -> str:
+    """Resize by the inputs value, sizes, scales, axes; since opset 11, sizes and scales are one input."""
+    by_scales = ctx.choice("shape_calculation_mode", {"sizes": False, "scales": True})
+    target, axes_input = (1, 2) if ctx.opset >= 11 else (2 if by_scales else 1, 3)
     mode = ctx.choice("mode", {"nearest": "nearest", "linear_onnx": "linear", "linear": "linear", "cubic": "cubic"})
     rounding = ctx.text("nearest_mode", "round_prefer_floor")
     transform = ctx.text("coordinate_transformation_mode", "half_pixel")

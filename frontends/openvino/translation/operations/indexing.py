@@ -7,20 +7,15 @@ from .shapes import inverse
 
 
 @translates("Gather")
-def _gather_1(ctx: LayerContext) -> str:
+def _gather(ctx: LayerContext) -> str:
+    if ctx.opset >= 7 and (batch := ctx.whole("batch_dims", 0)):
+        ctx.refuse("batch_dims", batch, "0")
     return ctx.node("Gather", ctx[0], _indices(ctx, 1), axis=ctx.axis_of(ctx.integer(2, "axis"), 0))
 
 
 def _indices(ctx: LayerContext, k: int) -> str:
     """Return indices as int32 or int64, ONNX's types."""
     return ctx[k] if ctx.dtype(k) in ("int32", "int64") else ctx.int64(k)
-
-
-@translates("Gather", since=7)
-def _gather_7(ctx: LayerContext) -> str:
-    if batch := ctx.whole("batch_dims", 0):
-        ctx.refuse("batch_dims", batch, "0")
-    return _gather_1(ctx)
 
 
 @translates("GatherElements", since=6)
@@ -38,16 +33,9 @@ _REDUCTIONS = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max":
 
 
 @translates("ScatterElementsUpdate", since=3)
-def _scatter_elements_3(ctx: LayerContext) -> str:
-    return ctx.node("ScatterElements", ctx[0], _indices(ctx, 1), ctx[2], axis=ctx.axis_of(ctx.integer(3, "axis"), 0))
-
-
-@translates("ScatterElementsUpdate", since=12)
-def _scatter_elements_12(ctx: LayerContext) -> str:
-    reduction, initial = ctx.choice("reduction", _REDUCTIONS, "none"), ctx.flag("use_init_val", True)
-    if reduction == "none":
-        return _scatter_elements_3(ctx)
-    if not initial:
+def _scatter_elements(ctx: LayerContext) -> str:
+    reduction = ctx.choice("reduction", _REDUCTIONS, "none") if ctx.opset >= 12 else "none"
+    if ctx.opset >= 12 and not ctx.flag("use_init_val", True) and reduction != "none":
         ctx.refuse("use_init_val", False, "true")
     axis = ctx.axis_of(ctx.integer(3, "axis"), 0)
     return ctx.node("ScatterElements", ctx[0], _indices(ctx, 1), ctx[2], axis=axis, reduction=reduction)
@@ -69,14 +57,9 @@ def _scatter(ctx: LayerContext) -> str:
 
 
 @translates("ScatterNDUpdate", since=4)
-def _scatter_nd_4(ctx: LayerContext) -> str:
-    return ctx.node("ScatterND", ctx[0], ctx.int64(1), ctx[2])
-
-
-@translates("ScatterNDUpdate", since=15)
-def _scatter_nd_15(ctx: LayerContext) -> str:
-    reduction = ctx.choice("reduction", {**_REDUCTIONS, "sub": "sub"}, "none")
-    updates = ctx[2]
+def _scatter_nd(ctx: LayerContext) -> str:
+    modes = {**_REDUCTIONS, "sub": "sub"}
+    reduction, updates = ctx.choice("reduction", modes, "none") if ctx.opset >= 15 else "none", ctx[2]
     if reduction == "sub":
         reduction, updates = "add", ctx.node("Neg", updates)
     return ctx.node("ScatterND", ctx[0], ctx.int64(1), updates, reduction=reduction)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def auto_pads(
     kernel: Sequence[int | None],
     strides: Sequence[int],
     dilations: Sequence[int],
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return the attribute pads or auto_pad of a node that slides a kernel over axes of these sizes.
 
     Known pads are written out: implementations of auto_pad differ for dilated kernels.
@@ -106,10 +107,6 @@ def _pads(ctx: LayerContext, count: int) -> list[list[int]]:
     return [ctx.wholes(name, [0] * count, count=count, low=-LARGEST, high=LARGEST) for name in names]
 
 
-def _spatial(shape: Dims | None) -> Dims | None:
-    return None if shape is None else shape[2:]
-
-
 def _kernel(ctx: LayerContext, k: int, first: int, count: int) -> Dims:
     """Return the sizes of filters after their first axes."""
     shape = ctx.shape(k)
@@ -129,29 +126,6 @@ def _strides(ctx: LayerContext) -> tuple[list[int], list[int]]:
     return strides, ctx.wholes("dilations", ones, count=len(strides), low=1, high=LARGEST)
 
 
-@translates("Convolution")
-def _convolution(ctx: LayerContext) -> str:
-    strides, dilations = _strides(ctx)
-    kernel = _kernel(ctx, 1, 2, len(strides))
-    pads = auto_pads(ctx, _spatial(ctx.shape(0)), kernel, strides, dilations)
-    return _conv(ctx, strides=strides, dilations=dilations, **pads)
-
-
-def _conv(ctx: LayerContext, **attributes: Any) -> str:
-    """Add a Conv, or a product of bytes for int32; with `group`, filters have an axis of groups."""
-    has_groups, dtype = "group" in attributes, ctx.dtype(0)
-    if dtype not in INTEGERS:
-        return ctx.node("Conv", ctx[0], _joined(ctx) if has_groups else ctx[1], **attributes)
-    array = ctx.array(1) if dtype == ctx.dtype(1) == "int32" else None
-    name = ""
-    if array is not None:
-        filters = array.reshape(-1, *array.shape[2:]) if has_groups else array
-        name = product(ctx, "ConvInteger", filters, **attributes)
-    if not name:
-        ctx.refuse("element type", dtype, "a floating-point one, or values and constant filters of 8 bits")
-    return name
-
-
 def _groups(ctx: LayerContext) -> int:
     shape = ctx.shape(1)
     if shape is None or (ctx.rank(1, low=3) and shape[0] is None):
@@ -169,38 +143,47 @@ def _joined(ctx: LayerContext) -> str:
     return ctx.node("Reshape", ctx[1], ctx.concat([ctx.constant([-1]), rest]))
 
 
-@translates("GroupConvolution")
-def _group_convolution(ctx: LayerContext) -> str:
+def _convolution(ctx: LayerContext, *, grouped: bool) -> str:
+    """Translate to Conv, or to a product of bytes for int32; grouped filters have a first axis of groups."""
     strides, dilations = _strides(ctx)
-    groups, kernel = _groups(ctx), _kernel(ctx, 1, 3, len(strides))
-    pads = auto_pads(ctx, _spatial(ctx.shape(0)), kernel, strides, dilations)
-    return _conv(ctx, strides=strides, dilations=dilations, group=groups, **pads)
+    attributes: dict[str, Any] = {"strides": strides, "dilations": dilations}
+    if grouped:
+        attributes["group"] = _groups(ctx)
+    kernel = _kernel(ctx, 1, 2 + grouped, len(strides))
+    sizes = ctx.shape(0)
+    attributes |= auto_pads(ctx, None if sizes is None else sizes[2:], kernel, strides, dilations)
+    dtype = ctx.dtype(0)
+    if dtype not in INTEGERS:
+        return ctx.node("Conv", ctx[0], _joined(ctx) if grouped else ctx[1], **attributes)
+    array = ctx.array(1) if dtype == ctx.dtype(1) == "int32" else None
+    name = ""
+    if array is not None:
+        filters = array.reshape(-1, *array.shape[2:]) if grouped else array
+        name = product(ctx, "ConvInteger", filters, **attributes)
+    if not name:
+        ctx.refuse("element type", dtype, "a floating-point one, or values and constant filters of 8 bits")
+    return name
 
 
-@translates("ConvolutionBackpropData")
-def _transposed(ctx: LayerContext) -> str:
-    return _conv_transpose(ctx, ctx[1], 1, _kernel(ctx, 1, 2, len(ctx.wholes("strides"))))
+translates("Convolution")(partial(_convolution, grouped=False))
+translates("GroupConvolution")(partial(_convolution, grouped=True))
 
 
-@translates("GroupConvolutionBackpropData")
-def _group_transposed(ctx: LayerContext) -> str:
-    groups = _groups(ctx)
-    return _conv_transpose(ctx, _joined(ctx), groups, _kernel(ctx, 1, 3, len(ctx.wholes("strides"))))
-
-
-def _conv_transpose(ctx: LayerContext, filters: str, groups: int, kernel: Dims) -> str:
-    """Add a ConvTranspose; its pads follow from output_shape if there is one."""
+def _conv_transpose(ctx: LayerContext, *, grouped: bool) -> str:
+    """Translate to ConvTranspose; its pads follow from output_shape if there is one."""
+    groups = _groups(ctx) if grouped else 1
     if ctx.dtype(0) in INTEGERS:
         ctx.refuse("element type", ctx.dtype(0), "a floating-point one, as ONNX's ConvTranspose has")
     strides, dilations = _strides(ctx)
     count = len(strides)
+    kernel = _kernel(ctx, 1, 2 + grouped, count)
     extra = ctx.wholes("output_padding", [0] * count, count=count, low=0, high=LARGEST)
     mode = ctx.choice("auto_pad", _AUTO_PAD, "explicit")
     begin, end = _pads(ctx, count)
     filled = [0] * count
     if ctx.has(2):
-        sizes = _spatial(ctx.shape(0))
-        if sizes is None or None in sizes or None in kernel:
+        sizes = (ctx.shape(0) or (None,) * 3)[2:]
+        if None in sizes or None in kernel:
             ctx.refuse("output_shape", "given", "none if the sizes of the input or of the kernel are unknown")
         for axis, out in enumerate(ctx.integers(2, "output_shape", count=count, low=0)):
             extent = (int(kernel[axis] or 0) - 1) * dilations[axis] + 1
@@ -226,8 +209,12 @@ def _conv_transpose(ctx: LayerContext, filters: str, groups: int, kernel: Dims) 
         "output_padding": extra if any(extra) else None,
         "group": groups,
     }
-    result = ctx.node("ConvTranspose", ctx[0], filters, **attributes)
+    result = ctx.node("ConvTranspose", ctx[0], _joined(ctx) if grouped else ctx[1], **attributes)
     return ctx.node("Pad", result, ctx.constant([0] * (count + 4) + filled)) if any(filled) else result
+
+
+translates("ConvolutionBackpropData")(partial(_conv_transpose, grouped=False))
+translates("GroupConvolutionBackpropData")(partial(_conv_transpose, grouped=True))
 
 
 @translates("ScaledDotProductAttention", since=13)

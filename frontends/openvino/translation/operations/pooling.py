@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,52 +17,42 @@ _AVERAGES = 2**22  # limit of elements in the weight matrix of an AdaptiveAvgPoo
 _ROUNDING = {"floor": "floor", "ceil": "ceil", "ceil_torch": "ceil_torch"}
 
 
-class _Window:
-    """The windows of a pooling operation.
+def _window(ctx: LayerContext) -> tuple[dict[str, Any], bool]:
+    """Return the attributes of the ONNX node, and whether the operation declares pads.
 
-    Attributes
-    ----------
-    attributes : dict
-        Attributes of the ONNX node. If the result is rounded up and the input's sizes are known, the pads are enlarged
-        at the end so that the last window is complete.
-    has_pads : bool
-        True if the operation declares pads.
-    is_rounded_by_node : bool
-        True if the node rounds up, as the input's sizes are not known.
+    If the result is rounded up and the input's sizes are known, the pads are enlarged at the end so that the last
+    window is complete; else the node rounds up.
     """
-
-    def __init__(self, ctx: LayerContext) -> None:
-        kernel = ctx.wholes("kernel", low=1, high=LARGEST)
-        count = len(kernel)
-        strides, dilations = (
-            ctx.wholes(name, [1] * count, count=count, low=1, high=LARGEST) for name in ("strides", "dilations")
+    kernel = ctx.wholes("kernel", low=1, high=LARGEST)
+    count = len(kernel)
+    strides, dilations = (
+        ctx.wholes(name, [1] * count, count=count, low=1, high=LARGEST) for name in ("strides", "dilations")
+    )
+    shape = ctx.shape(0)
+    if shape is not None and len(shape) != 2 + count:
+        raise FormatError(
+            f"{ctx.label}: kernel is {kernel}, and input 0 has shape {shape}; expected one size for each axis after "
+            "the first 2"
         )
-        shape = ctx.shape(0)
-        if shape is not None and len(shape) != 2 + count:
-            raise FormatError(
-                f"{ctx.label}: kernel is {kernel}, and input 0 has shape {shape}; expected one size for each "
-                "axis after the first 2"
-            )
-        sizes = (None,) * count if shape is None else shape[2:]
-        padding = auto_pads(ctx, sizes, kernel, strides, dilations)
-        pads = padding.get("pads")
-        rounding = ctx.choice("rounding_type", _ROUNDING, "floor")
-        if "auto_pad" in padding and (rounding != "floor" or max(dilations) > 1):
+    sizes = (None,) * count if shape is None else shape[2:]
+    attributes = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
+    attributes |= auto_pads(ctx, sizes, kernel, strides, dilations)
+    rounding, pads = ctx.choice("rounding_type", _ROUNDING, "floor"), attributes.get("pads")
+    if pads is None:
+        if rounding != "floor" or max(dilations) > 1:
             ctx.refuse("auto_pad", ctx.text("auto_pad"), "explicit pads if the sizes of the input are unknown")
-        self.has_pads = not isinstance(pads, list) or any(pads)
-        self.is_rounded_by_node = False
-        if isinstance(pads, list) and rounding != "floor":
-            extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-            missing = [
-                _missing(ctx, rounding, size, (pads[axis], pads[count + axis]), extents[axis], strides[axis])
-                for axis, size in enumerate(sizes)
-            ]
-            self.is_rounded_by_node = None in missing
-            if not self.is_rounded_by_node:
-                padding = {"pads": [*pads[:count], *(pads[count + k] + (more or 0) for k, more in enumerate(missing))]}
-        self.attributes = {"kernel_shape": kernel, "strides": strides, "dilations": dilations, **padding}
-        if self.is_rounded_by_node:
-            self.attributes["ceil_mode"] = 1
+        return attributes, True
+    if rounding != "floor":
+        extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+        missing = [
+            _missing(ctx, rounding, size, (pads[axis], pads[count + axis]), extents[axis], strides[axis])
+            for axis, size in enumerate(sizes)
+        ]
+        if None in missing:
+            attributes["ceil_mode"] = 1
+        else:
+            attributes["pads"] = [*pads[:count], *(pads[count + k] + (more or 0) for k, more in enumerate(missing))]
+    return attributes, any(pads)
 
 
 def _missing(
@@ -85,18 +76,16 @@ def _missing(
 
 
 @translates("MaxPool")
-def _max_pool_1(ctx: LayerContext) -> str:
-    return ctx.node("MaxPool", ctx[0], **_Window(ctx).attributes)
-
-
-@translates("MaxPool", since=8)
-def _max_pool_8(ctx: LayerContext) -> list[str]:
-    """Return values and their indices among elements from `axis` on; ONNX counts all elements."""
-    window, axis = _Window(ctx), ctx.whole("axis", 0)
+def _max_pool(ctx: LayerContext) -> list[str]:
+    """Return values and, since opset 8, indices among elements from `axis` on; ONNX counts all elements."""
+    window, _ = _window(ctx)
+    if ctx.opset < 8:
+        return ctx.nodes("MaxPool", ctx[0], outputs=1, **window)
+    axis = ctx.whole("axis", 0)
     dtype = ctx.type_attribute("index_element_type", "i64")
     if not ctx.values.is_used(ctx.layer, 1):
-        return ctx.nodes("MaxPool", ctx[0], outputs=1, **window.attributes)
-    values, indices = ctx.nodes("MaxPool", ctx[0], outputs=2, **window.attributes)
+        return ctx.nodes("MaxPool", ctx[0], outputs=1, **window)
+    values, indices = ctx.nodes("MaxPool", ctx[0], outputs=2, **window)
     if ctx.axis(axis, ctx.rank(0)):
         shape = ctx.node("Slice", ctx.node("Shape", ctx[0]), ctx.constant([axis]), ctx.constant([ctx.rank(0)]))
         indices = ctx.node("Mod", indices, ctx.node("ReduceProd", shape, ctx.constant([0]), keepdims=0))
@@ -109,11 +98,11 @@ def _avg_pool(ctx: LayerContext) -> str:
 
     Else the mean includes declared pads and what rounding up adds, as in OpenVINO's CPU plugin.
     """
-    window = _Window(ctx)
-    included = not ctx.flag("exclude-pad") and window.has_pads
-    if included and window.is_rounded_by_node:
+    window, has_pads = _window(ctx)
+    included = not ctx.flag("exclude-pad") and has_pads
+    if included and "ceil_mode" in window:
         ctx.refuse("exclude-pad", False, "true if the result is rounded up and the sizes of the input are unknown")
-    return ctx.node("AveragePool", ctx[0], count_include_pad=int(included), **window.attributes)
+    return ctx.node("AveragePool", ctx[0], count_include_pad=int(included), **window)
 
 
 @translates("AdaptiveAvgPool", since=8)

@@ -7,48 +7,38 @@ from functools import partial
 from ..context import LayerContext, translates
 
 _REDUCTIONS = (
-    ("ReduceL1", 4),
-    ("ReduceL2", 4),
-    ("ReduceMax", 1),
-    ("ReduceMean", 1),
-    ("ReduceMin", 1),
-    ("ReduceProd", 1),
-    ("ReduceSum", 1),
+    ("ReduceL1", 4, "ReduceL1"),
+    ("ReduceL2", 4, "ReduceL2"),
+    ("ReduceLogicalAnd", 1, "ReduceMin"),
+    ("ReduceLogicalOr", 1, "ReduceMax"),
+    ("ReduceMax", 1, "ReduceMax"),
+    ("ReduceMean", 1, "ReduceMean"),
+    ("ReduceMin", 1, "ReduceMin"),
+    ("ReduceProd", 1, "ReduceProd"),
+    ("ReduceSum", 1, "ReduceSum"),
 )
-_LOGICAL = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
 def _reduce(ctx: LayerContext, op_type: str) -> str:
-    keep, axes = ctx.flag("keep_dims", False), ctx.array(1)
+    keep, axes, dtype = ctx.flag("keep_dims", False), ctx.array(1), ctx.dtype(0)
     if axes is not None and axes.size == 0:
         return ctx[0]
-    return ctx.reduce(op_type, ctx[0], ctx.list_of_int64(1), ctx.dtype(0), keep=keep)
+    if dtype == "bool":
+        reduced = ctx.reduce(op_type, ctx.cast(ctx[0], "uint8"), ctx.list_of_int64(1), "uint8", keep=keep)
+        return ctx.cast(reduced, "bool")
+    return ctx.reduce(op_type, ctx[0], ctx.list_of_int64(1), dtype, keep=keep)
 
 
-for ir_type, first_opset in _REDUCTIONS:
-    translates(ir_type, since=first_opset)(partial(_reduce, op_type=ir_type))
+for ir_type, first_opset, onnx_type in _REDUCTIONS:
+    translates(ir_type, since=first_opset)(partial(_reduce, op_type=onnx_type))
 
 
-def _reduce_logical(ctx: LayerContext, op_type: str) -> str:
-    keep, axes = ctx.flag("keep_dims", False), ctx.array(1)
-    if axes is not None and axes.size == 0:
-        return ctx[0]
-    counted = ctx.reduce(op_type, ctx.cast(ctx[0], "uint8"), ctx.list_of_int64(1), "uint8", keep=keep)
-    return ctx.cast(counted, "bool")
+def _softmax(ctx: LayerContext, op_type: str) -> str:
+    return ctx.node(op_type, ctx[0], axis=ctx.axis_of(ctx.whole("axis", 1), 0))
 
 
-for ir_type, onnx_type in _LOGICAL.items():
-    translates(ir_type)(partial(_reduce_logical, op_type=onnx_type))
-
-
-@translates("SoftMax")
-def _softmax(ctx: LayerContext) -> str:
-    return ctx.node("Softmax", ctx[0], axis=ctx.axis_of(ctx.whole("axis", 1), 0))
-
-
-@translates("LogSoftmax", since=5)
-def _log_softmax(ctx: LayerContext) -> str:
-    return ctx.node("LogSoftmax", ctx[0], axis=ctx.axis_of(ctx.whole("axis", 1), 0))
+translates("SoftMax")(partial(_softmax, op_type="Softmax"))
+translates("LogSoftmax", since=5)(partial(_softmax, op_type="LogSoftmax"))
 
 
 @translates("CumSum", since=3)
@@ -100,14 +90,11 @@ def _normalize_l2(ctx: LayerContext) -> str:
 
 
 @translates("BatchNormInference")
-def _batch_norm_1(ctx: LayerContext) -> str:
-    gamma, beta, data, mean, variance = ctx.exactly(5)
-    return ctx.node("BatchNormalization", data, gamma, beta, mean, variance, epsilon=ctx.number("epsilon"))
-
-
-@translates("BatchNormInference", since=5)
-def _batch_norm_5(ctx: LayerContext) -> str:
-    return ctx.node("BatchNormalization", *ctx.exactly(5), epsilon=ctx.number("epsilon"))
+def _batch_norm(ctx: LayerContext) -> str:
+    inputs = ctx.exactly(5)
+    if ctx.opset < 5:  # gamma and beta come first
+        inputs = [inputs[2], *inputs[:2], *inputs[3:]]
+    return ctx.node("BatchNormalization", *inputs, epsilon=ctx.number("epsilon"))
 
 
 @translates("GroupNormalization", since=12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -165,20 +166,12 @@ def inverse(order: Sequence[int]) -> list[int]:
     return [list(order).index(k) for k in range(len(order))]
 
 
-@translates("DepthToSpace")
-def _depth_to_space(ctx: LayerContext) -> str:
-    _need_4d(ctx)
-    mode = ctx.choice("mode", {"blocks_first": "DCR", "depth_first": "CRD"})
-    return ctx.node("DepthToSpace", ctx[0], blocksize=ctx.whole("block_size", 1, low=1, high=LARGEST), mode=mode)
-
-
-@translates("SpaceToDepth")
-def _space_to_depth(ctx: LayerContext) -> str:
-    _need_4d(ctx)
-    ctx.choice("mode", {"blocks_first": None})
-    return ctx.node("SpaceToDepth", ctx[0], blocksize=ctx.whole("block_size", 1, low=1, high=LARGEST))
-
-
-def _need_4d(ctx: LayerContext) -> None:
+def _blocks(ctx: LayerContext, op_type: str, **modes: str) -> str:
     if ctx.rank(0) != 4:
         ctx.refuse("rank of the input", ctx.rank(0), "4")
+    mode, size = ctx.choice("mode", modes), ctx.whole("block_size", 1, low=1, high=LARGEST)
+    return ctx.node(op_type, ctx[0], blocksize=size, mode=mode if len(modes) > 1 else None)
+
+
+translates("DepthToSpace")(partial(_blocks, op_type="DepthToSpace", blocks_first="DCR", depth_first="CRD"))
+translates("SpaceToDepth")(partial(_blocks, op_type="SpaceToDepth", blocks_first=""))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
@@ -27,25 +25,15 @@ def _slice(ctx: LayerContext) -> str:
     return ctx.node("Slice", ctx[0], start, stop, ctx.constant(list(range(count))), step)
 
 
-@dataclass
-class _Masks:
-    """Masks of StridedSlice, with an item for each entry of `begin`."""
-
-    begin: list[bool]
-    end: list[bool]
-    new_axis: list[bool]
-    shrink_axis: list[bool]
-    ellipsis: list[bool]
-
-
-def _masks(ctx: LayerContext, count: int) -> _Masks:
-    masks = []
-    for name in ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask"):
-        mask = [bool(bit) for bit in ctx.wholes(name, [], low=0, high=1)]
+def _masks(ctx: LayerContext, count: int) -> dict[str, AnyArray]:
+    """Return the masks of StridedSlice by name, with an item for each entry of `begin`."""
+    masks = {}
+    for name in ("begin", "end", "new_axis", "shrink_axis", "ellipsis"):
+        mask = ctx.wholes(f"{name}_mask", [], low=0, high=1)
         if any(mask[count:]):
-            raise FormatError(f"{ctx.label}: {name} has {len(mask)} values; expected {count}, as begin has")
-        masks.append((mask + [False] * count)[:count])
-    return _Masks(*masks)
+            raise FormatError(f"{ctx.label}: {name}_mask has {len(mask)} values; expected {count}, as begin has")
+        masks[name] = np.array((mask + [0] * count)[:count], bool)
+    return masks
 
 
 @translates("StridedSlice")
@@ -70,7 +58,7 @@ def _strided_slice(ctx: LayerContext) -> str:
     return ctx.unsqueeze(ctx.squeeze(name, dropped), inserted)
 
 
-def _axes(ctx: LayerContext, masks: _Masks, count: int) -> tuple[list[int | None], list[int], list[int]]:
+def _axes(ctx: LayerContext, masks: dict[str, AnyArray], count: int) -> tuple[list[int | None], list[int], list[int]]:
     """Return the axis that each entry of `begin` slices (or None), the new axes, and the axes to drop."""
     axes: list[int | None] = [None] * count
     inserted: list[int] = []
@@ -78,19 +66,19 @@ def _axes(ctx: LayerContext, masks: _Masks, count: int) -> tuple[list[int | None
     axis = target = 0
     seen = False
     for k in range(count):
-        if masks.ellipsis[k] and not seen:
+        if masks["ellipsis"][k] and not seen:
             seen = True
-            after = sum(not masks.new_axis[j] for j in range(k + 1, count))
+            after = int((~masks["new_axis"][k + 1 :]).sum())
             skipped = ctx.rank(0) - axis - after
             if skipped < 0:
                 raise FormatError(f"{ctx.label}: begin has {axis + after} axes without the ellipsis; input 0 has fewer")
             axis, target = axis + skipped, target + skipped
-        elif masks.new_axis[k]:
+        elif masks["new_axis"][k]:
             inserted.append(target)
             target += 1
         else:
             axes[k] = ctx.axis_of(axis, 0, "the number of an axis in begin")
-            if masks.shrink_axis[k]:
+            if masks["shrink_axis"][k]:
                 dropped.append(axis)
             else:
                 target += 1
@@ -101,7 +89,9 @@ def _axes(ctx: LayerContext, masks: _Masks, count: int) -> tuple[list[int | None
 Value = AnyArray | str  # constant numbers, or the name of a computed value
 
 
-def _bounds(ctx: LayerContext, masks: _Masks, places: list[int], steps: AnyArray) -> tuple[str, str, AnyArray]:
+def _bounds(
+    ctx: LayerContext, masks: dict[str, AnyArray], places: list[int], steps: AnyArray
+) -> tuple[str, str, AnyArray]:
     """Return starts, ends and steps of a Slice for these entries of begin, end and strides.
 
     ================  =======  =================================  =======
@@ -115,9 +105,8 @@ def _bounds(ctx: LayerContext, masks: _Masks, places: list[int], steps: AnyArray
 
     `first` and `last` are the ends of the axis in the direction of the stride.
     """
-    shrunk = np.array([masks.shrink_axis[k] for k in places])
-    open_start = np.array([masks.begin[k] for k in places]) & ~shrunk
-    open_end = np.array([masks.end[k] for k in places]) & ~shrunk
+    shrunk = masks["shrink_axis"][places]
+    open_start, open_end = masks["begin"][places] & ~shrunk, masks["end"][places] & ~shrunk
     steps = np.where(shrunk, 1, steps[places])
     first, last = np.where(steps > 0, 0, END), np.where(steps > 0, END, BEGIN)
     begin = _taken(ctx, 1, places)

@@ -1,21 +1,16 @@
 """Writers, one function per operator; importing the package fills their table."""
 
-from ..context import WRITERS
-from . import bodies, elementwise, images, indexing, linear, quantized, recurrent, sequences, shapes, slices, windows
-
-__all__ = [
-    # the filled table
-    "WRITERS",
-    # the modules that fill it
-    "bodies",
-    "elementwise",
-    "images",
-    "indexing",
-    "linear",
-    "quantized",
-    "recurrent",
-    "sequences",
-    "shapes",
-    "slices",
-    "windows",
-]
+from ..context import WRITERS as WRITERS
+from . import (  # noqa: F401  # they fill the table
+    bodies,
+    elementwise,
+    images,
+    indexing,
+    linear,
+    quantized,
+    recurrent,
+    sequences,
+    shapes,
+    slices,
+    windows,
+)

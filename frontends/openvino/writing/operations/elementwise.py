@@ -9,7 +9,6 @@ import numpy as np
 
 from pyrnnx.errors import shown
 
-from ...ir.writer import Value
 from ...translation.operations.elementwise import BINARY, UNARY
 from ..context import NodeContext, writes
 from ..views import View, plain
@@ -97,26 +96,17 @@ def _dropout(ctx: NodeContext) -> View:
     return ctx.view(0)
 
 
-@writes("Cast")
 def _cast(ctx: NodeContext) -> View:
     view = ctx.view(0)
-    ctx.attribute("to")
-    for name in ("saturate", "round_mode"):  # for 8-bit floating-point types only
+    for name in ("to", "saturate", "round_mode"):  # the last two are for 8-bit floating-point types only
         ctx.attribute(name)
-    precision, _ = ctx.output(view.rank)
+    precision = ctx.view(1).precision if ctx.node.op_type == "CastLike" else ctx.output(view.rank)[0]
     if "F8" in precision + view.precision:
         ctx.refuse(f"a conversion from {view.precision} to {precision}", "other types, which have one rounding")
     return ctx.converted(view, precision)
 
 
-@writes("CastLike")
-def _cast_like(ctx: NodeContext) -> View:
-    for name in ("saturate", "round_mode"):
-        ctx.attribute(name)
-    precision = ctx.view(1).precision
-    if "F8" in precision + ctx.view(0).precision:
-        ctx.refuse(f"a conversion from {ctx.view(0).precision} to {precision}", "other types, which have one rounding")
-    return ctx.converted(ctx.view(0), precision)
+writes("Cast", "CastLike")(_cast)
 
 
 @writes("Clip")
@@ -137,15 +127,17 @@ def _elu(ctx: NodeContext) -> View:
     return ctx.unary("Elu", 1, ctx.view(0), alpha=float(ctx.attribute("alpha", 1.0)))
 
 
-def _parameters(ctx: NodeContext, shape: Sequence[int], **defaults: float) -> list[Value]:
-    """Return attributes as constants of one element."""
+def _with_parameters(ctx: NodeContext, kind: str, shape: Sequence[int], **defaults: float) -> View:
+    """Write a function whose attributes are inputs of one element."""
+    view = ctx.view(0)
     values = {name: np.full(shape, ctx.attribute(name, default)) for name, default in defaults.items()}
-    return [ctx.const(name, value, ctx.view(0).precision) for name, value in values.items()]
+    return ctx.unary(kind, 1, view, *(ctx.const(name, value, view.precision) for name, value in values.items()))
 
 
-@writes("LeakyRelu")
-def _leaky_relu(ctx: NodeContext) -> View:
-    return ctx.unary("PReLU", 1, ctx.view(0), *_parameters(ctx, [1], alpha=0.01))
+_SELU = {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}
+writes("LeakyRelu")(partial(_with_parameters, kind="PReLU", shape=[1], alpha=0.01))
+writes("Selu")(partial(_with_parameters, kind="Selu", shape=[1], **_SELU))
+writes("HardSigmoid")(partial(_with_parameters, kind="HardSigmoid", shape=[], alpha=0.2, beta=0.5))
 
 
 @writes("PRelu")
@@ -173,17 +165,6 @@ def _round(ctx: NodeContext) -> View:
 def _is_inf(ctx: NodeContext) -> View:
     signs = {name: bool(ctx.attribute(name, 1)) for name in ("detect_negative", "detect_positive")}
     return ctx.unary("IsInf", 10, ctx.view(0), precision="BOOL", **signs)
-
-
-@writes("Selu")
-def _selu(ctx: NodeContext) -> View:
-    parameters = _parameters(ctx, [1], alpha=1.67326319217681884765625, gamma=1.05070102214813232421875)
-    return ctx.unary("Selu", 1, ctx.view(0), *parameters)
-
-
-@writes("HardSigmoid")
-def _hard_sigmoid(ctx: NodeContext) -> View:
-    return ctx.unary("HardSigmoid", 1, ctx.view(0), *_parameters(ctx, [], alpha=0.2, beta=0.5))
 
 
 @writes("Gelu")
