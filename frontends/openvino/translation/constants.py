@@ -64,7 +64,7 @@ class ConstantValues:
         values = Values(Graph(output.layer.label), self.value)
         for layer in self.net.in_order(self._uncomputed(output)):
             names = translate_layer(layer, values)
-            values.names |= {Output(layer, k): name for k, name in enumerate(names)}
+            values.names.update((Output(layer, k), name) for k, name in enumerate(names))
         name = values.name(output)
         model = values.graph.model((), [values.graph.onnx.ValueInfoProto(name=name)])
         prune(model.graph)

@@ -26,11 +26,7 @@ END, BEGIN = 2**63 - 1, -(2**63)  # end of a slice at the end of its axis, or ba
 class Values:
     """The names of ONNX values by outputs of layers; initializers of constants are added on first use.
 
-    Parameters
-    ----------
-    graph : Graph
-    array : callable
-        Function that returns the value of an output; None if it depends on the model's inputs.
+    `array` returns the value of an output, or None if it depends on the model's inputs.
     """
 
     def __init__(self, graph: Graph, array: Callable[[Output], AnyArray | None]) -> None:
@@ -70,15 +66,7 @@ class Values:
 
 
 class LayerContext(Attributes):
-    """A layer in translation, whose methods add nodes to the graph.
-
-    Attributes
-    ----------
-    values : Values
-        Values of earlier layers.
-    graph : Graph
-        Graph of the nodes.
-    """
+    """A layer in translation, whose methods add nodes to the graph; `values` are those of earlier layers."""
 
     def __init__(self, layer: NetLayer, values: Values) -> None:
         self.values, self.graph = values, values.graph

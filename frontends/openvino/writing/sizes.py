@@ -90,8 +90,8 @@ def _newest(node: NodeProto, types: Mapping[str, TensorInfo], tensors: Any) -> N
         tensors.append(onnx.numpy_helper.from_array(np.array(attribute.ints), node.input[-1]))
         node.attribute.remove(attribute)
     if node.op_type in ("Identity", "Reshape"):  # through which inference does not propagate integers
-        ranks = [len(types[name].shape or ()) for name in (node.input[0], node.output[0]) if name in types]
-        kind = {(0, 1): "Unsqueeze", (1, 0): "Squeeze"}.get(tuple(ranks))
+        before, after = (len(types.get(name, TensorInfo(name)).shape or ()) for name in (node.input[0], node.output[0]))
+        kind = {(0, 1): "Unsqueeze", (1, 0): "Squeeze"}.get((before, after))
         if kind is None:
             to = element_type(str(types[node.output[0]].dtype))
             node = onnx.helper.make_node("Cast", node.input[:1], node.output, to=to)

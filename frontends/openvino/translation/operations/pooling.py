@@ -35,7 +35,7 @@ def _window(ctx: LayerContext) -> tuple[dict[str, Any], bool]:
             "the first 2"
         )
     sizes = (None,) * count if shape is None else shape[2:]
-    attributes = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
+    attributes: dict[str, Any] = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
     attributes |= auto_pads(ctx, sizes, kernel, strides, dilations)
     rounding, pads = ctx.choice("rounding_type", _ROUNDING, "floor"), attributes.get("pads")
     if pads is None:

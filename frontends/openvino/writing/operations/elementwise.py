@@ -134,9 +134,9 @@ def _with_parameters(ctx: NodeContext, kind: str, shape: Sequence[int], **defaul
     return ctx.unary(kind, 1, view, *(ctx.const(name, value, view.precision) for name, value in values.items()))
 
 
-_SELU = {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}
+_ALPHA, _GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 writes("LeakyRelu")(partial(_with_parameters, kind="PReLU", shape=[1], alpha=0.01))
-writes("Selu")(partial(_with_parameters, kind="Selu", shape=[1], **_SELU))
+writes("Selu")(partial(_with_parameters, kind="Selu", shape=[1], alpha=_ALPHA, gamma=_GAMMA))
 writes("HardSigmoid")(partial(_with_parameters, kind="HardSigmoid", shape=[], alpha=0.2, beta=0.5))
 
 

@@ -5,57 +5,50 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from openvino_operations import Case, boolean, const, empty, f32, i32, i64, make_node, ops, u16
+from openvino_operations import Case, Maker, boolean, const, empty, f32, i32, i64, make_node, ops, u16
+
+from pyrnnx.frontends.openvino.translation.operations.elementwise import BINARY, UNARY
+
+# Values of an input where they are not from -0.9 to 0.9.
+DOMAINS = {
+    "Acosh": (1.1, 3), "Ceiling": (-9, 9), "Floor": (-9, 9), "HSigmoid": (-5, 5), "HSwish": (-5, 5), "Log": (0.1, 3),
+    "Power": (0.1, 1), "Sqrt": (0.1, 3),
+}  # fmt: skip
+OTHERS = {
+    "BitwiseNot": ([0, 5, -3], i32), "LogicalNot": ([True, False], boolean), "IsNaN": ([np.nan, 1, np.inf], f32),
+}  # fmt: skip
+INTEGERS = ("Equal", "NotEqual", "GreaterEqual", "LessEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor")
 
 
-def unary(name: str, function: str, opset: int = 1, low: float = -0.9, high: float = 0.9) -> Case:
-    return Case(name, lambda p: getattr(ops(opset), function)(p(2, 3, low=low, high=high)))
+def unary(kind: str, opset: int, name: str = "") -> Case:
+    low, high = DOMAINS.get(kind, (-0.9, 0.9))
+    values, dtype = OTHERS.get(kind, (None, f32))
+
+    def make(p: Maker) -> Any:
+        return make_node(opset, name or kind, [p(2, 3, low=low, high=high, of=values, dtype=dtype)])
+
+    return Case(f"{kind} opset{opset}", make)
 
 
-def binary(name: str, function: str, opset: int = 1, dtype: Any = f32, low: float = -1, what: str = "") -> Case:
-    return Case(
-        f"{name} {what}".strip(),
-        lambda p: getattr(ops(opset), function)(p(2, 1, 3, dtype=dtype, low=low), p(4, 1, dtype=dtype, low=low)),
-    )
+def binary(kind: str, opset: int = 1, dtype: Any = None) -> Case:
+    of = dtype or (i32 if kind in INTEGERS else boolean if "Logical" in kind or kind == "Xor" else f32)
+    low, high = DOMAINS.get(kind, (-1, 1))
+
+    def make(p: Maker) -> Any:
+        return make_node(opset, kind, [p(*shape, dtype=of, low=low, high=high) for shape in ((2, 1, 3), (4, 1))])
+
+    return Case(f"{kind} {of.__name__}", make)
 
 
 ELEMENTWISE = (
-    unary("Abs", "abs"),
-    unary("Acos", "acos"),
-    unary("Acosh", "acosh", 4, 1.1, 3),
-    unary("Asin", "asin"),
-    unary("Asinh", "asinh", 4),
-    unary("Atan", "atan"),
-    unary("Atanh", "atanh", 4),
-    unary("Ceiling", "ceiling", low=-9, high=9),
-    unary("Cos", "cos"),
-    unary("Cosh", "cosh"),
-    unary("Erf", "erf"),
-    unary("Exp", "exp"),
-    unary("Floor", "floor", low=-9, high=9),
-    unary("HSigmoid", "hsigmoid", 5, -5, 5),
-    unary("HSwish", "hswish", 4, -5, 5),
-    unary("Log", "log", low=0.1, high=3),
-    unary("Mish", "mish", 4),
-    unary("Negative", "negative"),
-    unary("ReLU", "relu"),
-    unary("Sigmoid", "sigmoid"),
-    unary("Sign", "sign"),
-    unary("Sin", "sin"),
-    unary("Sinh", "sinh"),
-    unary("SoftPlus", "softplus", 4),
-    unary("SoftSign", "softsign", 9),
-    unary("Sqrt", "sqrt", low=0.1, high=3),
-    unary("Tan", "tan"),
-    unary("Tanh", "tanh"),
-    unary("Identity", "identity", 16),
-    unary("Gelu opset2", "gelu", 2),
+    *(unary(kind, opset) for kind, opset, _ in UNARY),
+    unary("HSigmoid", 5),
+    unary("ReLU", 1, "Relu"),
+    unary("Identity", 16),
+    unary("Gelu", 2),
     Case("Gelu erf", lambda p: ops(7).gelu(p(2, 3), "erf")),
     Case("Gelu tanh", lambda p: ops(7).gelu(p(2, 3), "tanh")),
     Case("ReLU integers", lambda p: ops(1).relu(p(of=[-2, 0, 3], dtype=i32))),
-    Case("BitwiseNot", lambda p: ops(13).bitwise_not(p(of=[0, 5, -3], dtype=i32))),
-    Case("LogicalNot", lambda p: ops(1).logical_not(p(of=[True, False], dtype=boolean))),
-    Case("IsNaN", lambda p: ops(10).is_nan(p(of=[np.nan, 1, np.inf]))),
     Case("IsFinite", lambda p: ops(10).is_finite(p(of=[np.nan, 1, -np.inf]))),
     Case("IsInf", lambda p: ops(10).is_inf(p(of=[np.nan, 1, np.inf, -np.inf]))),
     Case("IsInf positive", lambda p: ops(10).is_inf(p(of=[np.inf, -np.inf]), {"detect_negative": False})),
@@ -77,30 +70,12 @@ ELEMENTWISE = (
     Case("PReLU one slope", lambda p: ops(1).prelu(p(2, 3, 4), const([0.2], f32))),
     Case("PReLU one axis", lambda p: ops(1).prelu(p(3), p.constant(3))),
     Case("PReLU numpy", lambda p: ops(1).prelu(p(2, 3, 4), p.constant(1, 3, 1))),
-    binary("Add", "add"),
-    binary("Add", "add", dtype=i64, what="i64"),
-    binary("Subtract", "subtract"),
-    binary("Multiply", "multiply"),
-    binary("Divide", "divide"),
-    binary("Equal", "equal", dtype=i32),
-    binary("NotEqual", "not_equal", dtype=i32),
-    binary("Greater", "greater"),
-    binary("GreaterEqual", "greater_equal", dtype=i32),
-    binary("Less", "less"),
-    binary("LessEqual", "less_equal", dtype=i32),
-    binary("LogicalAnd", "logical_and", dtype=boolean),
-    binary("LogicalOr", "logical_or", dtype=boolean),
-    binary("LogicalXor", "logical_xor", dtype=boolean),
-    Case("Xor", lambda p: make_node(1, "Xor", [p(2, 3, dtype=boolean), p(2, 3, dtype=boolean)])),
-    binary("BitwiseAnd", "bitwise_and", 13, i32),
-    binary("BitwiseOr", "bitwise_or", 13, i32),
-    binary("BitwiseXor", "bitwise_xor", 13, i32),
-    binary("BitwiseAnd", "bitwise_and", 13, boolean, what="boolean"),
-    binary("Maximum", "maximum"),
-    binary("Minimum", "minimum"),
-    binary("Maximum", "maximum", dtype=u16, what="u16"),
-    binary("Power", "power", low=0.1),
-    binary("SquaredDifference", "squared_difference"),
+    *(binary(kind, opset) for kind, opset, _ in BINARY),
+    *(binary(kind, 13) for kind in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")),
+    *(binary(kind) for kind in ("Divide", "NotEqual", "SquaredDifference")),
+    binary("Add", dtype=i64),
+    binary("BitwiseAnd", 13, boolean),
+    binary("Maximum", dtype=u16),
     Case("Mod", lambda p: ops(1).mod(p(of=[7.5, -7.5, 7.5, -7.5]), p(of=[2, 2, -2, -2]))),
     Case("Mod integers", lambda p: ops(1).mod(p(of=[7, -7, 7, -7], dtype=i32), p(of=[2, 2, -2, -2], dtype=i32))),
     Case("FloorMod", lambda p: ops(1).floor_mod(p(of=[7.5, -7.5, 7.5, -7.5, 4]), p(of=[2, 2, -2, -2, -2]))),

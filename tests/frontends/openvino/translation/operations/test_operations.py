@@ -15,6 +15,7 @@ from openvino_linear import IMAGES, LINEAR, POOLING, SPECTRA
 from openvino_operations import Case, build
 from rows import together
 
+from pyrnnx.frontends.openvino import OPERATIONS
 from pyrnnx.frontends.openvino.schemas import TYPES
 from pyrnnx.frontends.openvino.translation.operations import TRANSLATORS
 
@@ -81,3 +82,22 @@ def test_versions_are_openvinos() -> None:
         if not ours <= theirs or min(ours) != min(theirs):
             wrong[kind] = ours, theirs
     assert wrong == {}
+
+
+def test_every_registered_version_has_a_row() -> None:
+    """By type and the first opset that a translator is for."""
+    run = {(row.type.lower(), row.first_opset) for row in OPERATIONS.values()}
+    run |= {("tensoriterator", 1), ("loop", 5), ("if", 8), ("readvalue", 3), ("assign", 3)}  # test_bodies, test_states
+    for case in CASES:
+        kinds = [node.get_type_info() for node in build(case)[0].get_ordered_ops()]
+        # what is beside the operation that the case is of does not count
+        own = [kind for kind in kinds if kind.name.lower() == case.type.lower()]
+        assert own, case.name
+        run |= {(kind.name.lower(), int(kind.version_id.removeprefix("opset"))) for kind in own}
+    missing = []
+    for kind, rows in TRANSLATORS.items():
+        firsts = sorted(rows)
+        for first, following in zip(firsts, [*firsts[1:], 10**9], strict=True):
+            if not any(name == kind and first <= opset < following for name, opset in run):
+                missing.append((kind, first))
+    assert missing == []

@@ -10,12 +10,20 @@ import openvino_nets as nets
 import pytest
 from layers import random_arrays
 from openvino_irs import check, save
-from openvino_layers import DEFAULTS, function
+from openvino_layers import DEFAULTS, assert_same, function, make_arrays, write
 from openvino_nets import Bin
 from rows import each_row
 
-from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, Direction, PyrnnxError, RecurrentOp, reference
-from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, Model, read_model, to_onnx
+from pyrnnx import (
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    Direction,
+    PyrnnxError,
+    RecurrentOp,
+    UnsupportedError,
+    reference,
+)
+from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, Model, read_layer, read_model, to_onnx
 from pyrnnx.operator.op import CellName
 from pyrnnx.testing.numbers import Array
 
@@ -134,3 +142,47 @@ def test_constant_weights_that_do_not_fit(name: str, array: Array, words: str) -
     with pytest.raises(PyrnnxError) as caught:
         model.layers["lstm"]
     assert words in str(caught.value)
+
+
+def recurrent_model(kind: str, **data: str) -> tuple[Any, list[Array]]:
+    """Return a net of one layer, all of whose inputs are the model's, and arrays for it."""
+    text = write(kind, data, precision="FP32", attributes='id="50" name="it"')
+    declared = read_layer(text)
+    arrays = make_arrays(declared)
+    layers = [
+        nets.parameter(
+            k, port.name, ",".join(map(str, array.shape)), array.shape, "i32" if array.dtype.kind == "i" else "f32"
+        )
+        for k, (port, array) in enumerate(zip(declared.inputs, arrays, strict=True))
+    ]
+    layers += [
+        text,
+        *(nets.result(60 + k, f"y{k}", [size or 0 for size in port.shape]) for k, port in enumerate(declared.outputs)),
+    ]
+    ends = [f"{k}.0 50.{port.id}" for k, port in enumerate(declared.inputs)]
+    ends += [f"50.{port.id} {60 + k}.0" for k, port in enumerate(declared.outputs)]
+    return read_model(nets.net(layers, nets.edges(*ends)), b""), arrays
+
+
+@each_row("kind", OPERATIONS)
+def test_recurrent_versions(kind: str) -> None:
+    """Weights, states and lengths computed at run time: the numbers of the function."""
+    more: dict[str, Any] = {"direction": "bidirectional"} if "Sequence" in kind else {"clip": 0.5}
+    more |= {"linear_before_reset": True} if kind.startswith("GRU") else {}
+    rows: list[dict[str, Any]] = [{}, more]
+    for attributes in rows:
+        model, arrays = recurrent_model(kind, **{name: str(value) for name, value in attributes.items()})
+        assert_same(tuple(model(*arrays).values()), function(kind, *arrays, **attributes))
+    with pytest.raises(UnsupportedError, match=r"'it' \(id 50\): W \(input \d\) is computed by Parameter"):
+        to_onnx(model)
+
+
+@each_row("kind", ["LSTMSequence-1", "LSTMCell-1"])
+def test_input_forget(kind: str) -> None:
+    """P in the order f, i, o, and i = 1 - f."""
+    for activations in (None, ["hardsigmoid", "tanh", "tanh"]):
+        own = {} if activations is None else {"activations": activations}
+        model, arrays = recurrent_model(
+            kind, input_forget="true", **{key: ",".join(names) for key, names in own.items()}
+        )
+        assert_same(tuple(model(*arrays).values()), function(kind, *arrays, input_forget=True, **own))
