@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
 LARGEST = 2**31 - 1  # bytes of a protobuf message
+_ROOM = 2**20  # bytes of a message that are not weights
 _SMALL = 1024  # bytes of tensors that stay in the .onnx of a model with external data
 
 
@@ -58,8 +59,7 @@ def load_proto(source: Source, *, external: bool = True) -> ModelProto:
             raise FormatError(f"{label}: {memoryview(source).nbytes} bytes; expected at most {LARGEST}")
         model = _parse(onnx, label, bytes(source))
     elif is_path(source):
-        contents = read_regular("ONNX model", Path(source), most=LARGEST, expected="an ONNX file")
-        model = _parse(onnx, label, contents)
+        model = _parse(onnx, label, read_regular("ONNX model", Path(source), most=LARGEST, expected="an ONNX file"))
     else:
         raise ArgumentError(f"read_model: {type(source).__name__} was given; expected a path, bytes or a ModelProto")
     if not model.HasField("graph"):
@@ -92,27 +92,12 @@ def external_files(path: Path) -> list[Path]:
     return [path.parent / name for name in names if "\0" not in name]
 
 
-def model_files(model: ModelProto, path: Path, label: str) -> dict[Path, list[bytes]]:
-    """Return the contents of a model's files by path: the .onnx, and external data if one message cannot hold all.
-
-    Raises
-    ------
-    UnsupportedError
-        Without the data of its initializers, the model exceeds protobuf's limit of 2 GiB.
-    """
-    if sum(len(tensor.raw_data) for tensor in model.graph.initializer) <= LARGEST - _SMALL:
-        try:
-            if model.ByteSize() <= LARGEST:
-                return {path: [bytes(model.SerializeToString())]}
-        except Exception as error:  # protobuf's own errors differ between its versions
-            raise UnsupportedError(f"{label}: the model cannot be written ({shortened(str(error))})") from error
+def model_files(model: ModelProto, path: Path) -> dict[Path, list[bytes]]:
+    """Return the contents of a model's files by path: the .onnx, and external data if one message cannot hold all."""
+    if sum(len(tensor.raw_data) for tensor in model.graph.initializer) <= LARGEST - _ROOM:
+        return {path: [bytes(model.SerializeToString())]}
     data, pieces = path.with_name(f"{path.name}.data"), list[bytes]()
     small = _with_external(model, data.name, pieces)
-    if small.ByteSize() > LARGEST:
-        raise UnsupportedError(
-            f"{label}: the model cannot be written; without its weights it has {small.ByteSize()} bytes, expected at "
-            f"most {LARGEST}"
-        )
     return {data: pieces, path: [bytes(small.SerializeToString())]}
 
 

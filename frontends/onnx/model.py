@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -116,7 +117,6 @@ class Model(core.Model):
         self._lock = threading.RLock()
         self._programs = Programs(label, self.outputs, self._defaults, self._new_session)
         self._found: RecurrentModel | None = None
-        self._layers: Layers[NodeLayer | UnboundNode] | None = None
         self._carriers: dict[tuple[frozenset[str], bool | frozenset[str]], Carrier] = {}
 
     def _checked(self, proto: ModelProto, graph: Graph) -> tuple[ModelProto, Graph, str]:
@@ -139,7 +139,7 @@ class Model(core.Model):
         """Pickle the source; layers and sessions are prepared again when needed."""
         return _restored, (serialized(self.proto, self.label), self.label, self._options)
 
-    @property
+    @cached_property
     def layers(self) -> Layers[NodeLayer | UnboundNode]:
         """Recurrent nodes in the model's order, also in functions and in bodies of If, Loop and Scan.
 
@@ -154,11 +154,8 @@ class Model(core.Model):
         PyrnnxError
             Attributes or weights that the operator does not allow.
         """
-        with self._lock:
-            if self._layers is None:
-                layered = self._with_layers()
-                self._layers = Layers(self.label, layered.layers, lambda layer: layer, layered.why_no_layers)
-            return self._layers
+        layered = self._with_layers()
+        return Layers(self.label, layered.layers, lambda layer: layer, layered.why_no_layers)
 
     def _with_layers(self) -> RecurrentModel:
         with self._lock:
@@ -289,23 +286,14 @@ class _WithStates:
     """Model of a stream, with inputs and outputs for the states of layers."""
 
     def __init__(self, model: Model, carried: Mapping[str, Carried]) -> None:
-        self._model, self._carried, self.label = model, carried, model.label
         own = [info for node in carried.values() for info in node.infos]
         self._starts = {name: start for node in carried.values() for name, start in node.starts.items()}
         self.inputs = (*model.inputs, *own)
         known = {info.name for info in model.outputs}
         names = [name for node in carried.values() for name in node.states if name not in known]
-        self.outputs = (*model.outputs, *map(TensorInfo, names))
-        self._programs = Programs(
-            model.label,
-            self.outputs,
-            model._defaults,
-            lambda defaults, more: model._new_session(defaults, more, carried),
-        )
-
-    @property
-    def layers(self) -> Layers[NodeLayer | UnboundNode]:
-        return self._model.layers
+        outputs = (*model.outputs, *map(TensorInfo, names))
+        make = partial(model._new_session, carried=carried)
+        self._programs = Programs(model.label, outputs, model._defaults, make)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         if not self._starts.keys() <= inputs.keys():

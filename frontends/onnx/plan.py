@@ -22,12 +22,7 @@ Row = tuple[str, str, str]  # engine, part of the model, reason if it is not obv
 
 
 class Plan:
-    """Table of the engines that run the parts of a model, and why.
-
-    Parameters
-    ----------
-    rows : sequence of (runner, what, why)
-    """
+    """Table of the engines that run the parts of a model, and why."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = list(rows)

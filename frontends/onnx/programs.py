@@ -31,12 +31,12 @@ class Programs:
 
     def run(self, inputs: Mapping[str, Any], outputs: tuple[str, ...], *, once: bool = False) -> dict[str, Any]:
         """Return the values with these names, computed from checked inputs; `once` keeps no session."""
-        key = self._defaults.isdisjoint(inputs), outputs
-        settings = config.settings()
+        is_plain = self._defaults.isdisjoint(inputs)
+        key, settings = (is_plain, outputs), config.settings()
         before, session, wanted = self._calls.get(key, (None, None, []))
         if before is not settings:
             more = frozenset(outputs).difference(self._outputs)
-            session, wanted = self._session(key[0], more, once), [*self._outputs, *sorted(more)]
+            session, wanted = self._session(is_plain, more, once), [*self._outputs, *sorted(more)]
             if not once:
                 self._calls[key] = settings, session, wanted
         try:

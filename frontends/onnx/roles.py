@@ -37,30 +37,14 @@ _MOST_ROWS = 2**20  # that are counted of a table whose shape is not known
 
 
 class _Value(NamedTuple):
-    """A value of a graph.
+    """A value of a graph."""
 
-    Attributes
-    ----------
-    exact : frozenset of str
-        Inputs of the graph whose numbers it has.
-    computed : frozenset of str
-        Inputs of the graph from whose numbers it is computed.
-    is_range : bool
-        Whether it counts 0, 1, 2, ...
-    shape : tuple of int, or None
-        Shape of a constant.
-    array : ndarray or None
-        Numbers of a small constant.
-    most : int or None
-        Bound of the rows of a constant, or of a value computed from constants alone; None for other values.
-    """
-
-    exact: frozenset[str] = frozenset()
-    computed: frozenset[str] = frozenset()
-    is_range: bool = False
-    shape: tuple[int, ...] | None = None
-    array: AnyArray | None = None
-    most: int | None = None
+    exact: frozenset[str] = frozenset()  # inputs of the graph whose numbers it has
+    computed: frozenset[str] = frozenset()  # inputs of the graph from whose numbers it is computed
+    is_range: bool = False  # whether it counts 0, 1, 2, ...
+    shape: tuple[int, ...] | None = None  # of a constant
+    array: AnyArray | None = None  # numbers of a small constant
+    most: int | None = None  # bound of the rows of a value that is computed from constants alone
 
 
 _UNKNOWN = _Value()

@@ -61,13 +61,7 @@ class NotRunnable(Exception):  # noqa: N818  # never reaches a caller
 
 @cache
 def onnxruntime(what: str = "a call of a whole model") -> Any:
-    """Return the module onnxruntime; `what` needs it.
-
-    Raises
-    ------
-    PyrnnxError
-        It is not installed.
-    """
+    """Return the module onnxruntime, or raise a PyrnnxError that says that `what` needs it."""
     return import_package("onnxruntime", what, "onnx")
 
 
@@ -77,14 +71,7 @@ def disabled_optimizers(contents: Collection[str]) -> list[str]:
 
 
 def plain_session(model: ModelProto) -> Any:
-    """Return a session of a small model that runs once, on one thread.
-
-    Raises
-    ------
-    NotRunnable
-    PyrnnxError
-        ONNX Runtime is not installed.
-    """
+    """Return a session of a small model that runs once, on one thread; raise NotRunnable if there is none."""
     ort = onnxruntime()
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -99,8 +86,6 @@ def constant_values(model: ModelProto, names: Sequence[str]) -> list[Any]:
     Raises
     ------
     NotRunnable
-    PyrnnxError
-        ONNX Runtime is not installed.
     """
     session = plain_session(model)
     try:
@@ -139,11 +124,10 @@ def new_session(model: ModelProto, arrays: Mapping[str, AnyArray], options: Any,
     Parameters
     ----------
     model : onnx.ModelProto
-        Rewritten, modified in place.
+        It is modified in place.
     arrays : mapping
         Values of initializers that the model lacks, by name.
     options : onnxruntime.SessionOptions or None
-        Of a user; None stands for the default ones, with pyrnnx's number of threads.
     contents : collection of str
         Operators and element types in the model.
 

@@ -18,15 +18,9 @@ from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo, fits
 
 
 class Inputs:
-    """Inputs that the calls of a model take.
+    """Inputs that the calls of a model take; `label` is its name in errors.
 
     Arrays of exactly the declared dtypes and shapes are recognized by compiled code; `read_inputs` reads all others.
-
-    Parameters
-    ----------
-    label : str
-        Name of the model in errors.
-    infos : sequence of TensorInfo
     """
 
     def __init__(self, label: str, infos: Sequence[TensorInfo]) -> None:
@@ -59,7 +53,6 @@ def _declared(infos: tuple[TensorInfo, ...]) -> Declared | None:
 
 
 def _bounds(dimension: Dimension) -> tuple[int, int]:
-    """Return the lowest and highest size of a dimension."""
     low, high = (dimension, dimension) if isinstance(dimension, int) else (0, sys.maxsize)
     if isinstance(dimension, Interval):
         low, high = dimension.low, sys.maxsize if dimension.high is None else dimension.high
@@ -94,7 +87,6 @@ def read_inputs(
 
 
 def listed(infos: Sequence[TensorInfo]) -> str:
-    """Return the names of inputs for an error."""
     return ", ".join(shortened(info.name) for info in infos) or "none"
 
 
@@ -134,7 +126,6 @@ def _dtype(name: str) -> np.dtype[Any] | None:
 
 
 def _converted(label: str, info: TensorInfo, value: Any) -> Any:
-    """Return an input as an array of the declared dtype and shape."""
     assert info.dtype is not None
     name = f"input {shown(info.name)}"
     if value is None:

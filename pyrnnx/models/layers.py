@@ -134,12 +134,7 @@ class Layers(Mapping[str, LayerType_co]):
 def why_none(weights: Iterable[Hashable], loops: Iterable[str]) -> str:
     """Return the likely reason why a model has no recurrent layers, or "".
 
-    Parameters
-    ----------
-    weights : iterable
-        Key of the constant factor of each matrix product; products that share a factor share a key.
-    loops : iterable of str
-        Types of the operators that run a body repeatedly.
+    `weights` has a key for the constant factor of each matrix product; `loops` are operators that repeat a body.
     """
     shared = max(Counter(weights).values(), default=0)
     if shared > 1:

@@ -74,9 +74,7 @@ class Model(Immutable, ABC):
     def _computed_values(self) -> tuple[Mapping[str, Hashable], frozenset[str]]:
         """Return {name: value key} of computed values in order, and the names that other formats do not share.
 
-        A call accepts these names as `outputs`. Names that formats do not share belong to what computes a value, not to
-        the value. Inputs, constants and values in bodies are excluded, because exporters number them: two models may
-        share such names by chance.
+        Inputs, constants and values in bodies are excluded: two models may share the numbers in their names by chance.
         """
         return {info.name: info.name for info in self.outputs}, frozenset()
 

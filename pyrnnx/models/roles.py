@@ -10,27 +10,13 @@ _LENGTHS = re.compile(r"(?:^|[^a-z]|seq|sequence)len(?:s|gths?)?(?:$|[^a-z])")
 
 
 class Role(NamedTuple):
-    """Role of an integer input.
+    """Role of an integer input."""
 
-    Attributes
-    ----------
-    is_length : bool
-        Whether its numbers are lengths of rows.
-    is_mask : bool
-        Whether its numbers are 0 and 1.
-    rows : int or None
-        The number of rows that its numbers select from; None if it is not known.
-    values : tuple of int
-        Numbers around those with which the model compares it.
-    reach : int
-        The number of rows that numbers computed from it select from, which are its `rows` if it selects from no others.
-    """
-
-    is_length: bool = False
-    is_mask: bool = False
-    rows: int | None = None
-    values: tuple[int, ...] = ()
-    reach: int = 0
+    is_length: bool = False  # whether its numbers are lengths of rows
+    is_mask: bool = False  # whether its numbers are 0 and 1
+    rows: int | None = None  # that its numbers select from, if that is known
+    values: tuple[int, ...] = ()  # numbers around those with which the model compares it
+    reach: int = 0  # rows that numbers computed from it select from: its `rows` if it selects from no others
 
 
 def named_role(name: str) -> Role:

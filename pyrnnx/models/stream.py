@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,24 +20,12 @@ from pyrnnx.models.inputs import Inputs, listed, read_inputs
 from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
 
 
-class Runnable(Protocol):
-    """Interface of a model that a stream uses."""
-
-    label: str
-    inputs: tuple[TensorInfo, ...]
-    outputs: tuple[TensorInfo, ...]
-
-    @property
-    def layers(self) -> Mapping[str, Any]: ...
-    def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]: ...
-
-
 class Carrier(NamedTuple):
     """A model that a stream runs, with its states as inputs and outputs.
 
     Attributes
     ----------
-    model : Runnable
+    model : Model
         Model with additional inputs and outputs, after its own, for the states of layers. The inputs are optional:
         without them, layers use the initial states of a call.
     states : mapping
@@ -76,7 +64,7 @@ class ModelStream(Immutable):
 
     def __init__(
         self,
-        model: Runnable,
+        model: Any,
         states: Mapping[str, str] | None,
         initial: Mapping[str, Any] | None,
         layers: bool | frozenset[str],

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyrnnx.errors import FormatError
 from pyrnnx.frontends.onnx.file import load_needed, load_proto, source_label, tensors_of
@@ -14,13 +12,15 @@ from pyrnnx.frontends.onnx.graph.walk import Graph
 from pyrnnx.frontends.onnx.passes import (
     DEFAULT_OPTIONS,
     LayerOptions,
+    RecurrentModel,
+    Rewritten,
     canonical,
     find_layers,
     recurrent_inputs,
     rewritten,
+    without_layers,
 )
 from pyrnnx.layers import custom_operators
-from pyrnnx.layers.layer import Layer
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -58,47 +58,21 @@ def rewrite(model: str | os.PathLike[str] | bytes | ModelProto) -> ModelProto:
     PyrnnxError
         A model that is broken; attributes or weights that an operator does not allow.
     """
-    return replaced(model, portable=True).proto
-
-
-@dataclass(frozen=True, eq=False)
-class ForSession:
-    """Model for a session with pyrnnx's operators.
-
-    Attributes
-    ----------
-    proto : onnx.ModelProto
-    layers : mapping
-        Layers that run on pyrnnx, by name.
-    why_none : str
-        Why there are no layers, or no more layers, as far as it is known.
-    handles : sequence
-        They must live until the session is created.
-    external : bool
-        Whether the model has external data.
-    contents : collection of str
-        Operators and element types in the model.
-    """
-
-    proto: ModelProto
-    layers: Mapping[str, Layer] = field(default_factory=dict)
-    why_none: str = ""
-    handles: tuple[Any, ...] = ()
-    external: bool = False
-    contents: Collection[str] = ()
+    return replaced(model, portable=True)[1].proto
 
 
 def replaced(
     model: Source, *, portable: bool, threads: int | None = None, options: LayerOptions = DEFAULT_OPTIONS
-) -> ForSession:
-    """Read a model and rewrite it; as `passes.rewritten`.
+) -> tuple[RecurrentModel, Rewritten, bool]:
+    """Read a model and rewrite it; return it before and after, and whether its external data stays where it is.
 
-    Unless it is to be portable, external data stays where it is, but for that of layers.
+    Unless it is to be portable, external data is not read, but for that of layers, and a model that only ONNX Runtime
+    can read is unchanged.
 
     Raises
     ------
     PyrnnxError
-        A recurrent node is wrong, or the file cannot be read. A model that only ONNX Runtime can read is unchanged.
+        A recurrent node is wrong, or the file cannot be read.
     """
     label, proto = source_label(model), load_proto(model, external=portable)
     try:
@@ -106,7 +80,8 @@ def replaced(
     except FormatError as error:
         if portable:
             raise
-        return ForSession(proto, why_none=str(error))
+        layered = without_layers(proto, {}, str(error))
+        return layered, rewritten(layered), False
     external = not portable and any(tensor.data_location == tensor.EXTERNAL for tensor in tensors_of(proto, graph))
     if external:
         load_needed(proto, model, recurrent_inputs(proto))
@@ -114,5 +89,4 @@ def replaced(
     layered = find_layers(light, graph if light is proto else Graph(light.graph), label, arrays, options)
     result = rewritten(layered, portable=portable, computed=False, threads=threads)
     complete(result.proto, result.arrays)
-    layers = {name: layer for name, layer in layered.layers.items() if isinstance(layer, Layer)}
-    return ForSession(result.proto, layers, layered.why_no_layers(), tuple(result.handles), external, layered.contents)
+    return layered, result, external

@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnxruntime
 
@@ -16,14 +17,25 @@ from pyrnnx.frontends.onnx.file import serialized, source_label
 from pyrnnx.frontends.onnx.passes import layer_options
 from pyrnnx.frontends.onnx.session import disabled_optimizers, prepare_options
 from pyrnnx.layers import custom_operators
+from pyrnnx.layers.layer import Layer
 
 from .rewriting import replaced
 
-if TYPE_CHECKING:
-    from pyrnnx.layers.layer import Layer
-
 _FOLDER = "session.model_external_initializers_file_folder_path"
 _NAME_PREFIX = "pyrnnx_size_"  # sizes without a name in ONNX Runtime
+
+
+def _original_errors(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that raises the pyrnnx exceptions that exceptions of ONNX Runtime report."""
+
+    @wraps(method)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return method(*arguments, **keywords)
+        except Exception as error:
+            raise (custom_operators.original_error(error) or error) from None
+
+    return call
 
 
 class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # it has no types
@@ -71,7 +83,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
     ) -> None:
         self.layers: Mapping[str, Layer] = {}
         self.why_none = ""
-        self._handles: tuple[custom_operators.Handle, ...] = ()
+        self._handles: list[custom_operators.Handle] = []  # they must live until the session is created
         self._disabled: list[str] = []
         self._folder: Path | None = None
         self._options = layer_options("InferenceSession", None, leave)
@@ -86,16 +98,17 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
                 model = contents
                 kwargs["disabled_optimizers"] = {*(kwargs.get("disabled_optimizers") or ()), *self._disabled}
         self._source = None if model is path_or_bytes else path_or_bytes
-        with _original_errors():
-            super().__init__(model, options, providers, provider_options, **kwargs)
+        _original_errors(super().__init__)(model, options, providers, provider_options, **kwargs)
 
     def _rewritten(self, source: str | bytes, options: Any) -> bytes:
         """Read and rewrite the model; return empty values if no node runs on pyrnnx."""
         threads = 0 if options is None else options.intra_op_num_threads
-        rewritten = replaced(source, portable=False, threads=threads or config.get_num_threads(), options=self._options)
-        self.layers, self.why_none, self._handles = rewritten.layers, rewritten.why_none, rewritten.handles
-        self._disabled = disabled_optimizers(rewritten.contents)
-        if rewritten.external and isinstance(source, str):
+        threads = threads or config.get_num_threads()
+        model, rewritten, external = replaced(source, portable=False, threads=threads, options=self._options)
+        self.layers = {name: layer for name, layer in model.layers.items() if isinstance(layer, Layer)}
+        self.why_none, self._handles = model.why_no_layers(), rewritten.handles
+        self._disabled = disabled_optimizers(model.contents)
+        if external and isinstance(source, str):
             self._folder = Path(source).parent
         is_ours = any(opset.domain == custom_operators.DOMAIN for opset in rewritten.proto.opset_import)
         return serialized(rewritten.proto, source_label(source)) if is_ours else b""
@@ -110,33 +123,12 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
             self._model_bytes = None
         self._outputs_meta = [_without_our_sizes(meta) for meta in self._outputs_meta]
 
-    def set_providers(self, *arguments: Any, **keywords: Any) -> None:
-        with _original_errors():
-            super().set_providers(*arguments, **keywords)
-
-    def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> Any:
-        try:
-            return super().run(output_names, input_feed, run_options)
-        except Exception as error:
-            raise _original(error) from None
-
-    def run_async(
-        self, output_names: Any, input_feed: Any, callback: Callable[..., None], user_data: Any, run_options: Any = None
-    ) -> None:
-        with _original_errors():
-            super().run_async(output_names, input_feed, callback, user_data, run_options)
-
-    def run_with_ort_values(self, *arguments: Any, **keywords: Any) -> Any:
-        with _original_errors():
-            return super().run_with_ort_values(*arguments, **keywords)
-
-    def run_with_ortvaluevector(self, *arguments: Any, **keywords: Any) -> None:
-        with _original_errors():
-            super().run_with_ortvaluevector(*arguments, **keywords)
-
-    def run_with_iobinding(self, *arguments: Any, **keywords: Any) -> None:
-        with _original_errors():
-            super().run_with_iobinding(*arguments, **keywords)
+    set_providers = _original_errors(onnxruntime.InferenceSession.set_providers)
+    run = _original_errors(onnxruntime.InferenceSession.run)
+    run_async = _original_errors(onnxruntime.InferenceSession.run_async)
+    run_with_ort_values = _original_errors(onnxruntime.InferenceSession.run_with_ort_values)
+    run_with_ortvaluevector = _original_errors(onnxruntime.InferenceSession.run_with_ortvaluevector)
+    run_with_iobinding = _original_errors(onnxruntime.InferenceSession.run_with_iobinding)
 
 
 @dataclass(frozen=True)
@@ -176,22 +168,6 @@ def _is_onnx(path_or_bytes: Any, options: Any) -> bool:
     if not isinstance(path_or_bytes, str) or path_or_bytes.endswith(".ort"):
         return False
     return os.path.exists(path_or_bytes)  # else ONNX Runtime raises
-
-
-def _original(error: Exception) -> BaseException:
-    """Return the pyrnnx exception that an exception of ONNX Runtime reports, or else the latter."""
-    return custom_operators.original_error(error) or error
-
-
-@contextmanager
-def _original_errors() -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        original = custom_operators.original_error(error)
-        if original is None:
-            raise
-        raise original from None
 
 
 @contextmanager

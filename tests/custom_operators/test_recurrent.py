@@ -16,11 +16,7 @@ import pytest
 from layers import bfloat16, float16, float32, float64, random_inputs, random_layer
 from onnx import TensorProto, helper, numpy_helper
 from sessions import (
-    BOOL,
     FLOAT,
-    INT64,
-    feeds,
-    graph,
     infos,
     layer_session,
     model,
@@ -31,7 +27,7 @@ from sessions import (
 import pyrnnx
 from pyrnnx import ArgumentError, Layer, RecurrentOp, set_batch_invariant
 from pyrnnx.layers import custom_operators
-from pyrnnx.operator.conventions import ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE
+from pyrnnx.operator.conventions import ONNX_LAYOUTS
 from pyrnnx.operator.op import CELLS
 
 CALL_INPUTS = ("X", "sequence_lens", "initial_h", "initial_c")
@@ -67,38 +63,6 @@ def test_layers_compute_the_same_bits(cell: Any, dtype: Any) -> None:
             assert same(ran.run(None, arrays), layer(**arrays)), row
 
 
-def test_bfloat16() -> None:
-    layer = random_layer(RecurrentOp("GRU", 5), 3, bfloat16)
-    handle = custom_operators.Handle(layer)
-    nodes = [
-        helper.make_node("Cast", ["x"], ["X"], to=TensorProto.BFLOAT16),
-        recurrent(handle, ["X"], ["Y"]),
-        helper.make_node("Cast", ["Y"], ["y"], to=FLOAT),
-    ]
-    X = random_inputs(layer.op, (4, 2, 3), bfloat16)["X"]
-    (Y,) = session(model(nodes, [("x", FLOAT)], [("y", FLOAT)])).run(None, {"x": X.astype(np.float32)})
-    assert np.array_equal(Y, layer(X)[0].astype(np.float32))
-
-
-def test_conventions_of_openvino() -> None:
-    """Axes are those of the layer, and lengths may be int64; a cell has no time."""
-    sequence = random_layer(RecurrentOp("LSTM", 5, "bidirectional"), 3, convention=OPENVINO_SEQUENCE)
-    arrays = random_inputs(sequence.op, (4, 3, 3), convention=OPENVINO_SEQUENCE)
-    handle = custom_operators.Handle(sequence)
-    node = recurrent(handle, ["X", "lens", "H", "C"], ["Y", "Y_h", "Y_c"])
-    types = [("X", FLOAT), ("lens", INT64), ("H", FLOAT), ("C", FLOAT)]
-    ran = session(model([node], types, [(name, FLOAT) for name in ("Y", "Y_h", "Y_c")]))
-    arrays["lens"] = arrays.pop("sequence_lengths").astype(np.int64)
-    expected = sequence.run(arrays["X"], arrays["lens"], arrays["H"], arrays["C"])
-    assert same(ran.run(None, feeds(ran, arrays)), expected)
-    cell = random_layer(RecurrentOp("GRU", 5), 3, convention=OPENVINO_CELL)
-    rng = np.random.default_rng(0)
-    X, H = rng.normal(size=(4, 3)).astype(np.float32), rng.normal(size=(4, 5)).astype(np.float32)
-    handle = custom_operators.Handle(cell)
-    ran = session(model([recurrent(handle, ["X", "", "H"], ["Ho"])], [("X", FLOAT), ("H", FLOAT)], [("Ho", FLOAT)]))
-    assert np.array_equal(ran.run(None, {"X": X, "H": H})[0], cell.run(X, None, H)[0])
-
-
 def test_outputs_that_nobody_wants() -> None:
     for hidden_size in (5, 1025):  # whose row, of two directions in float64, lies on the stack, or not
         layer = Layer(
@@ -129,46 +93,6 @@ def test_constants_of_a_layer() -> None:
             with pytest.raises(Exception, match="expected") as caught:
                 layer_session(one).run(None, {"X": X})
             assert isinstance(custom_operators.original_error(caught.value), ArgumentError)
-
-
-def test_quantized_weights_and_few_bits() -> None:
-    for weight_dtype in ("bfloat16", "int8"):
-        layer = random_layer(RecurrentOp("GRU", 24), 16, weight_dtype=weight_dtype)
-        arrays = random_inputs(layer.op, (4, 3, 16))
-        given = {"X": arrays["X"]}
-        assert same(layer_session(layer).run(None, given), layer(**given)), weight_dtype
-
-
-@pytest.mark.parametrize("kind", ["If", "Loop", "Scan"])
-def test_bodies(kind: Any) -> None:
-    """A layer in a body, whose states come from outside."""
-    layer = random_layer(RecurrentOp("LSTM", 5), 3)
-    handle = custom_operators.Handle(layer)
-    arrays = {name: a for name, a in random_inputs(layer.op, (4, 2, 3)).items() if name != "sequence_lens"}
-    types = {"X": FLOAT, "initial_h": FLOAT, "initial_c": FLOAT}
-    node = recurrent(handle, ["X", "", "initial_h", "initial_c"], ["Y"])
-    expected = layer(**arrays)[0]
-    if kind == "If":
-        other = helper.make_node("Identity", ["X"], ["Y"])
-        branches = {"then_branch": graph([node], [], [("Y", FLOAT)]), "else_branch": graph([other], [], [("Y", FLOAT)])}
-        nodes, more = [helper.make_node("If", ["is"], ["out"], **branches)], {"is": np.array(True)}
-        types["is"] = BOOL
-    elif kind == "Loop":
-        keep = helper.make_node("Identity", ["going"], ["going_on"])
-        body = graph([node, keep], [("i", INT64, []), ("going", BOOL, [])], [("going_on", BOOL), ("Y", FLOAT)])
-        nodes, more = [helper.make_node("Loop", ["count", ""], ["out"], body=body)], {"count": np.array(3)}
-        types["count"], expected = INT64, np.stack([expected] * 3)
-    else:
-        inner = recurrent(handle, ["X_t", "", "initial_h", "initial_c"], ["Y"])
-        body = graph([inner], [("X_t", FLOAT)], [("Y", FLOAT)])
-        nodes, more = [helper.make_node("Scan", ["Xs"], ["out"], body=body, num_scan_inputs=1)], {}
-        types["Xs"] = FLOAT
-        arrays["Xs"] = np.stack([arrays["X"], -arrays.pop("X")])
-        del types["X"]
-        expected = np.stack([layer(X, None, arrays["initial_h"], arrays["initial_c"])[0] for X in arrays["Xs"]])
-    ran = session(model(nodes, types.items(), [("out", FLOAT)]))
-    for _ in range(3):
-        assert np.array_equal(ran.run(None, {**arrays, **more})[0], expected)
 
 
 def test_shapes_are_inferred() -> None:

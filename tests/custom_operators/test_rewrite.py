@@ -9,7 +9,7 @@ import onnx
 import pytest
 from layers import random_weights
 from onnx import TensorProto, helper, numpy_helper
-from sessions import BOOL, FLOAT, graph, model, recurrent, session
+from sessions import FLOAT, model, recurrent, session
 
 from pyrnnx import FormatError, PyrnnxError, RecurrentOp, reference
 from pyrnnx.frontends.onnx import from_node, read_model
@@ -104,45 +104,6 @@ def test_dtypes_that_onnx_runtime_has_not(dtype: Any, kind: Any) -> None:
     assert_runs_as(proto, {"X": X.astype(dtype)}, expected_of(node, tensors, X.astype(dtype))[:1])
 
 
-def test_weights_that_are_computed_of_constants() -> None:
-    """In a body, from tensors around it; what nothing else needs is gone."""
-    tensors = initializers()
-    transposed = numpy_helper.from_array(numpy_helper.to_array(tensors["W"]).transpose(0, 2, 1).copy(), "Wt")
-    nodes = [
-        helper.make_node("Transpose", ["Wt"], ["W"], perm=[0, 2, 1]),
-        helper.make_node("Constant", [], ["R"], value=tensors["R"]),
-        helper.make_node("GRU", ["X", "W", "R", "B"], ["out"], hidden_size=5),
-    ]
-    other = helper.make_node("Unsqueeze", ["X", "axis"], ["out"])
-    branches = {
-        "then_branch": graph(nodes, [], [("out", FLOAT)]),
-        "else_branch": graph([other], [], [("out", FLOAT)], [numpy_helper.from_array(np.array([1]), "axis")]),
-    }
-    proto = model(
-        [helper.make_node("If", ["is"], ["Y"], **branches)],
-        [("X", FLOAT), ("is", BOOL)],
-        [("Y", FLOAT)],
-        [transposed, tensors["B"]],
-    )
-    node = helper.make_node("GRU", ["X", "W", "R", "B"], ["Y"], hidden_size=5)
-    portable = assert_runs_as(proto, {"X": X, "is": np.array(True)}, expected_of(node, tensors, X)[:1])
-    assert not portable.graph.initializer
-    (then,) = (one.g for one in portable.graph.node[0].attribute if one.name == "then_branch")
-    assert [one.op_type for one in then.node] == ["Recurrent"]
-
-
-def test_functions() -> None:
-    node = helper.make_node("GRU", ["x", "w", "r"], ["y"], hidden_size=5)
-    function = helper.make_function("here", "F", ["x", "w", "r"], ["y"], [node], [helper.make_opsetid("", 21)])
-    tensors = initializers()
-    call = helper.make_node("F", ["X", "W", "R"], ["Y"], domain="here")
-    proto = model([call], [("X", FLOAT)], [("Y", FLOAT)], [tensors["W"], tensors["R"]])
-    proto.functions.append(function)
-    proto.opset_import.append(helper.make_opsetid("here", 1))
-    expected = expected_of(helper.make_node("GRU", ["X", "W", "R"], ["Y"], hidden_size=5), tensors, X)
-    assert_runs_as(proto, {"X": X}, expected[:1])
-
-
 def test_quantized() -> None:
     W, R = (rng.integers(0, 255, (1, k, 20)).astype(np.uint8) for k in (3, 5))
     scales = {f"{name}_scale": np.array([0.01], np.float32) for name in "WR"}
@@ -164,19 +125,6 @@ def test_inputs_of_a_call_that_are_constants() -> None:
     node = helper.make_node("GRU", ["X", "W", "R", "B", "lens", "h"], ["Y"], hidden_size=5)
     proto = model([node], [("X", FLOAT)], [("Y", FLOAT)], tensors.values())
     assert_runs_as(proto, {"X": X}, expected_of(node, tensors, X)[:1])
-
-
-def test_old_models() -> None:
-    """Initializers that are inputs, too, are constants below IR version 4; "ai.onnx" is the default domain."""
-    proto = gru_model(opset=7)
-    proto.ir_version = 3
-    for tensor in proto.graph.initializer:
-        proto.graph.input.append(helper.make_tensor_value_info(tensor.name, FLOAT, tensor.dims))
-    proto.graph.node[0].domain = "ai.onnx"
-    portable = rewrite(proto)
-    assert [one.name for one in portable.graph.input] == ["X"]
-    plain = InferenceSession(gru_model().SerializeToString()).run(None, {"X": X})
-    assert np.array_equal(session(portable).run(None, {"X": X})[0], plain[0])
 
 
 def test_weights_that_are_no_constants_stay_with_onnx_runtime() -> None:

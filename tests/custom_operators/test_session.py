@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -224,17 +223,3 @@ def test_threads_do_not_change_results(T: int, N: int, H: int, direction: Direct
     with ThreadPoolExecutor(4) as callers:
         results = list(callers.map(lambda k: sessions[k % 4].run(None, {"x": x})[0], range(40)))
     assert all(np.array_equal(result, expected) for result in results)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_makes_its_own_session() -> None:
-    child = os.fork()
-    if child == 0:
-        try:
-            options = SessionOptions()
-            options.intra_op_num_threads = 1
-            os._exit(0 if InferenceSession(MODEL, options, CPU).run(None, feeds()) else 1)
-        except BaseException:
-            os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

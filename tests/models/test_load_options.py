@@ -95,7 +95,8 @@ def test_layers_compute_as_a_layer_of_this_weight_dtype(
     plain, model = pyrnnx.load(path), pyrnnx.load(path, weight_dtype=weight_dtype)
     full = plain.layers[0]
     assert isinstance(full, pyrnnx.Layer)
-    reduced = pyrnnx.Layer(full.op, **full.weights, convention=full.convention, weight_dtype=weight_dtype)
+    weights: dict[str, Any] = {**full.weights}
+    reduced = pyrnnx.Layer(full.op, **weights, convention=full.convention, weight_dtype=weight_dtype)
     copied = copy.deepcopy(model)
     for scale in (1, 0.5, -1, 2, 0.25):
         values = {name: a if a.dtype.kind == "i" else a * np.float32(scale) for name, a in inputs.items()}

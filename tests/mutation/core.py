@@ -20,7 +20,7 @@ a GRU of OpenVINO requires a cell state [pyrnnx/operator/check.py]
 an argument may have two names [pyrnnx/operator/check.py]
             if argument in values:\n
             if argument in values and name in values:\n
-    tests/layers/test_calls.py tests/frontends/onnx/operators/test_layers_arguments.py
+    tests/layers/test_calls.py tests/frontends/onnx/operators/test_functions_errors.py
 alpha and beta are swapped [pyrnnx/layers/prepare.py]
     activation.alpha or 0.0, activation.beta or 0.0
     activation.beta or 0.0, activation.alpha or 0.0

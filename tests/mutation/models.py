@@ -10,8 +10,8 @@ a session ignores changed settings [frontends/onnx/programs.py]
         if before is None:\n            more
     tests/frontends/onnx/test_programs.py tests/frontends/onnx/test_fork.py
 calls that replace defaults run with those of the file [frontends/onnx/programs.py]
-    key = self._defaults.isdisjoint(inputs), outputs
-    key = True, outputs
+    is_plain = self._defaults.isdisjoint(inputs)
+    is_plain = True
     tests/frontends/onnx/passes/test_order.py
 an error of a layer becomes one of ONNX Runtime [frontends/onnx/session.py]
         if own is not None:\n        return own\n

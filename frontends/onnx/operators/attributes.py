@@ -39,13 +39,7 @@ def _read(schema: Schema, label: str, name: str, given: Any) -> Any:
 
 
 def find_attribute(schema: Schema, label: str, name: str) -> Attribute:
-    """Return the attribute of that name.
-
-    Raises
-    ------
-    UnsupportedError
-        The opset's operator does not have it.
-    """
+    """Return the attribute of that name; raise an UnsupportedError if the opset's operator does not have it."""
     attribute = schema.attribute(name)
     if attribute is not None:
         return attribute
@@ -60,13 +54,7 @@ def find_attribute(schema: Schema, label: str, name: str) -> Attribute:
 
 
 def build_op(schema: Schema, label: str, attributes: Mapping[str, Any], hidden_size: int) -> RecurrentOp:
-    """Return the op that checked attributes describe; `hidden_size` is the default of theirs.
-
-    Raises
-    ------
-    ArgumentError
-        A value out of its range.
-    """
+    """Return the op that checked attributes describe; `hidden_size` is the default of theirs."""
     given = attributes["direction"]
     # The default in every schema, however ONNX spells it.
     direction = Direction.FORWARD if given == schema.defaults["direction"] else Direction.named(label, given)
@@ -85,10 +73,7 @@ def build_op(schema: Schema, label: str, attributes: Mapping[str, Any], hidden_s
 def _activations(
     schema: Schema, label: str, attributes: Mapping[str, Any], num_directions: int
 ) -> tuple[tuple[Activation, ...], ...]:
-    """Return the functions of each direction; functions with alpha and beta take these in order.
-
-    Empty where nothing is given: the defaults of the operator.
-    """
+    """Return the functions of each direction, which take alpha and beta in order; () stands for the defaults."""
     left = {name: list(attributes[f"activation_{name}"] or ()) for name in ("alpha", "beta")}
     default: Sequence[str] | None = schema.defaults["activations"]
     names: Sequence[str] | None = attributes["activations"]

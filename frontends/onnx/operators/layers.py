@@ -48,15 +48,7 @@ class NodeLayer(Layer):
 
     def __init__(self, *arguments: Any, node_inputs: Iterable[str] = (), origin: str = "", **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
-        self.node_inputs, self._origin = frozenset(node_inputs), origin
-
-    @property
-    def origin(self) -> str:
-        return self._origin
-
-    def _recognised_in(self, origin: str) -> None:
-        """Set the origin of a layer that was just made."""
-        self._origin = origin
+        self.node_inputs, self.origin = frozenset(node_inputs), origin
 
     def __reduce__(self) -> tuple[Any, ...]:
         make, arguments = super().__reduce__()

@@ -22,28 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RecurrentNode:
-    """Node with checked inputs and attributes.
-
-    Attributes
-    ----------
-    proto : onnx.NodeProto
-    opset : int
-        Version of its domain in the model.
-    definition : Schema
-    label : str
-        How errors name the layer.
-    inputs : mapping
-        Names of its inputs, by their names in the operator's definition.
-    attributes : mapping
-        As `read_attributes` returns them.
-    """
+    """Node with checked inputs and attributes."""
 
     proto: NodeProto
-    opset: int
+    opset: int  # version of its domain in the model
     definition: Schema
     label: str
-    inputs: Mapping[str, str]
-    attributes: Mapping[str, Any]
+    inputs: Mapping[str, str]  # names of values, by names of the definition
+    attributes: Mapping[str, Any]  # as `read_attributes` returns them
 
     @property
     def name(self) -> str | None:
@@ -63,25 +49,13 @@ class RecurrentNode:
         return ONNX_LAYOUTS[self.attributes.get("layout", 0)]
 
     def op(self) -> RecurrentOp | None:
-        """Return the op that the attributes describe; None if they lack hidden_size.
-
-        Raises
-        ------
-        ArgumentError
-            A value is out of range.
-        """
+        """Return the op that the attributes describe; None if they lack hidden_size."""
         # hidden_size 1 is a placeholder, so that the other attributes are checked in any case.
         op = build_op(self.definition, self.label, self.attributes, 1)
         return op if self.attributes["hidden_size"] is not None else None
 
     def weights(self, initializers: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the weights, by their names in the operator's definition.
-
-        Raises
-        ------
-        ArgumentError
-            A weight is not among the initializers.
-        """
+        """Return the weights, by their names in the operator's definition."""
         weights = {}
         for name in OPERATORS[self.definition.operator].weights:
             if name in self.inputs:
@@ -106,7 +80,6 @@ def is_recurrent(node: Node | NodeProto) -> bool:
 
 
 def check_count(label: str, what: str, values: Sequence[str], names: Sequence[str]) -> None:
-    """Check that a node has at most as many inputs, or outputs, as its operator."""
     if len(values) > len(names):
         raise ArgumentError(
             f"{label}: the node has {len(values)} {what}s; expected at most {len(names)}: {', '.join(names)}"
@@ -152,15 +125,7 @@ def read_node(caller: str, node: NodeProto, opset: Any) -> RecurrentNode:
 
 
 def _node_attributes(definition: Schema, label: str, node: NodeProto) -> dict[str, Any]:
-    """Return the attributes of a node by name, each of its type in the schema.
-
-    Raises
-    ------
-    ArgumentError
-        An attribute is duplicated, has another type, or refers to a function's attribute.
-    UnsupportedError
-        The opset lacks an attribute.
-    """
+    """Return the attributes of a node by name, each of its type in the schema."""
     values: dict[str, Any] = {}
     for attribute in node.attribute:
         name = attribute.name

@@ -61,7 +61,7 @@ def _operator_classes() -> tuple[type[Any], ...]:
 
         def _prepared(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any]) -> Layer:
             weights = tuple(map(inputs.get, self.weights))
-            linked = {name: attributes[name] for name in self._linked()}
+            linked = {row.name: attributes[row.name] for row in self.onnx_node.attribute if row.ref_attr_name}
             if self._cache is not None:
                 used, values, cached = self._cache
                 if linked == values and all(a is b for a, b in zip(weights, used, strict=True)):
@@ -74,29 +74,18 @@ def _operator_classes() -> tuple[type[Any], ...]:
                 self._cache = weights, linked, layer
             return layer
 
-        def _linked(self) -> list[str]:
-            if not self.has_linked_attribute:
-                return []
-            return [attribute.name for attribute in self.onnx_node.attribute if attribute.ref_attr_name]
-
         def _resolved(self, linked: Mapping[str, Any]) -> NodeProto:
             """Return the node with the values of attributes that reference its function."""
             if not linked:
                 return self.onnx_node
-            onnx = import_onnx()
-            node = copied(self.onnx_node)
-            del node.attribute[:]
-            for attribute in self.onnx_node.attribute:
-                if attribute.name not in linked:
-                    node.attribute.append(attribute)
-                elif linked[attribute.name] is not None:
-                    node.attribute.append(
-                        onnx.helper.make_attribute(attribute.name, linked[attribute.name], attr_type=attribute.type)
-                    )
+            make, node = import_onnx().helper.make_attribute, copied(self.onnx_node)
+            for row in [row for row in node.attribute if row.name in linked]:
+                node.attribute.remove(row)
+                if linked[row.name] is not None:
+                    node.attribute.append(make(row.name, linked[row.name], attr_type=row.type))
             return node
 
-    def members(name: str) -> dict[str, Any]:
-        row = OPERATORS[name]
-        return {"op_domain": row.domain, "inputs": row.inputs, "weights": row.weights}
-
-    return tuple(type(name, (Recurrent,), members(name)) for name in OPERATORS)
+    return tuple(
+        type(name, (Recurrent,), {"op_domain": row.domain, "inputs": row.inputs, "weights": row.weights})
+        for name, row in OPERATORS.items()
+    )

@@ -42,15 +42,7 @@ def _strings(value: Any) -> list[str] | None:
 
 
 class AttributeType(Enum):
-    """A type that attributes have, by its name in onnx.AttributeProto.AttributeType.
-
-    Attributes
-    ----------
-    words : str
-        A description for errors.
-    read : callable
-        Returns a caller's or a node's value as Python's own type, or None if it has another type.
-    """
+    """A type of attributes, by its name in onnx: words for errors, and a reader that returns None for other types."""
 
     FLOAT = ("a number", as_number)
     INT = ("an integer", as_integer)
@@ -142,24 +134,13 @@ _SCALES = ("W_scale", "W_zero_point", "R_scale", "R_zero_point")
 
 @dataclass(frozen=True)
 class Operator:
-    """Properties that all versions of an operator share.
-
-    Attributes
-    ----------
-    name, domain : str
-    cell : str
-        Cell of the operator: "RNN", "GRU" or "LSTM".
-    inputs, outputs : tuple of str
-        Names in order.
-    scales : tuple of str
-        Inputs for W and R in 8 bits, all required.
-    """
+    """Properties that all versions of an operator share."""
 
     name: str
     cell: CellName
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    scales: tuple[str, ...] = ()
+    scales: tuple[str, ...] = ()  # required inputs for W and R in 8 bits
     domain: str = ""
 
     @cached_property

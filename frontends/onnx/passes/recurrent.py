@@ -188,7 +188,7 @@ def find_recurrent(
             row, layer = OPERATORS[node.op_type], _layer(inner, node, name, opsets, options.weight_dtype)
             weights = row.weights if isinstance(layer, Layer) else ()
             if isinstance(layer, NodeLayer) and node.name in origins:
-                layer._recognised_in(origins[node.name])
+                layer.origin = origins[node.name]
             sites[name] = Site((inner, index), layer, row.inputs, OUTPUTS, weights)
         else:
             layer = options.others[node.name]

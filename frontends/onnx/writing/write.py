@@ -96,7 +96,7 @@ def write_model(
     except (ValueError, MemoryError) as error:  # protobuf's, of a name that is not Unicode or of the size
         raise ArgumentError(f"{label}: the model cannot be written ({shortened(str(error))})") from error
     if target is not None:
-        write_files(label, model_files(model, target, label))
+        write_files(label, model_files(model, target))
     return model
 
 

@@ -23,10 +23,6 @@ node = helper.make_node
 X = SOUND_INPUT
 
 
-def test_sound() -> None:
-    np.testing.assert_array_equal(read_model(sound())(X)["y"], X)
-
-
 def choice(source: str) -> onnx.NodeProto:
     """Return an If, by a condition that is none, whose bodies read `source`."""
     body = make_graph([node("Neg", [source], ["v"], name="inner")], {}, ["v"])
@@ -129,21 +125,6 @@ def test_truncated() -> None:
             read_model(contents[:length])
 
 
-def test_bytes_at_random() -> None:
-    """Whatever is wrong with a file, it is a PyrnnxError, if it is wrong at all."""
-    random = np.random.default_rng(7)
-    contents = np.frombuffer(sound().SerializeToString(), np.uint8)
-    rejected = 0
-    for _ in range(150):
-        changed = contents.copy()
-        changed[random.integers(len(contents), size=2)] = random.integers(256, size=2)
-        try:
-            read_model(changed.tobytes())(X)
-        except PyrnnxError:
-            rejected += 1
-    assert 50 < rejected < 150
-
-
 NO_MODELS = {
     "text": b"this is no model",
     "empty": b"",
@@ -217,40 +198,12 @@ def test_a_recurrent_node_with_too_many_inputs() -> None:
         model(arrays["x"], arrays["w"], arrays["w"])
 
 
-CALLS = {
-    "none": ((), "input 'x' is missing"),
-    "two": ((X, X), "2 arrays were given; expected at most 1: x"),
-    "unknown": (({"x": X, "z": X},), "input 'z' is unknown"),
-    "dtype": ((X.astype(np.float64),), "input 'x' has dtype float64; expected float32"),
-    "rank": ((X[0],), r"input 'x' has shape \(3,\)"),
-}
-
-
-@each_row(("arrays", "message"), CALLS.values(), ids=CALLS)
-def test_calls(arrays: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=f"^ONNX model: {message}"):
-        read_model(sound())(*arrays)
-
-
 LONG = "x" * 1_000_000
-
-
-def long_operator(model: onnx.ModelProto) -> None:
-    model.graph.node[1].op_type = model.graph.node[1].domain = LONG
-    model.opset_import.add(domain=LONG, version=1)
-
-
-def long_functions(model: onnx.ModelProto) -> None:
-    functions_in_a_circle(model)
-    model.functions[0].name = model.functions[1].node[0].op_type = LONG
 
 
 LONG_TEXTS: dict[str, Change] = {
     "name": lambda m: m.graph.node.add(op_type="Neg", name=LONG, input=[LONG], output=["z"]),
     "tensor": lambda m: m.graph.initializer[0].MergeFrom(onnx.TensorProto(name=LONG, dims=[-1])),
-    "operator": long_operator,
-    "functions": long_functions,
-    "value": lambda m: m.graph.node[1].MergeFrom(node("Resize", [], [], mode=LONG)),
     "output": lambda m: m.graph.output.add(name=LONG),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,7 +14,7 @@ from onnx import helper
 from onnx_models import make_graph, simple_model
 
 import pyrnnx
-from pyrnnx import ArgumentError, reference
+from pyrnnx import reference
 from pyrnnx.frontends.onnx import Model, read_model
 from pyrnnx.models.model import session_of
 from pyrnnx.testing.cases import Case, make_arrays
@@ -70,44 +70,10 @@ def model() -> Model:
     return found
 
 
-def test_many_calls(model: Model) -> None:
-    for seed in range(20):
-        given = drawn(seed)
-        check(model(given), given)
-        check(model(*given.values()), given)
-        named: dict[str, Any] = dict(given)
-        check(model(**named), given)
-        check(model(dict(reversed(given.items()))), given)
-
-
 def test_changing_shapes(model: Model) -> None:
     for T, N in [(1, 1), *[(3, 1)] * 3, (1, 1), *[(2, 5)] * 3, *[(1, 1)] * 2, (0, 1), (1, 1), (4, 0)]:
         given = drawn(T + N, T, N)
         check(model(given), given)
-
-
-ODD: dict[str, Callable[[Array], Any]] = {
-    "a view backwards": lambda x: np.ascontiguousarray(x[..., ::-1])[..., ::-1],
-    "Fortran order": np.asfortranarray,
-    "every second of twice as many": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
-    "misaligned": lambda x: np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape),
-    "big-endian": lambda x: x.astype(">f4"),
-    "broadcast": lambda x: np.broadcast_to(x[..., :1], x.shape),
-    "a subclass": lambda x: (
-        x.view(np.matrix) if x.ndim == 2 else np.ma.MaskedArray(x).view(type("Own", (np.ndarray,), {}))
-    ),
-    "not writable": lambda x: np.frombuffer(x.tobytes(), np.float32).reshape(x.shape),
-}
-
-
-@pytest.mark.parametrize("name", ODD)
-def test_arrays_in_memory_of_every_kind(model: Model, name: str) -> None:
-    given = drawn(3)
-    plain = {key: np.array(ODD[name](array), np.float32) for key, array in given.items()}
-    odd = {key: ODD[name](array) for key, array in given.items()}
-    check(read_model(frame_model())(odd), plain)
-    for _ in range(3):
-        check(model(odd), plain)
 
 
 def test_results_are_the_callers(model: Model) -> None:
@@ -132,27 +98,6 @@ def test_an_input_that_is_an_output() -> None:
         results = model(given)
         results["x"].fill(9)
         np.testing.assert_array_equal(results["y"], -SCALE)
-
-
-def test_pushes_by_name(model: Model) -> None:
-    frames = drawn(5, T=9)["x"]
-    stream = model.stream({"h_n": "h", "c_n": "c"}, initial={name: drawn(0)[name] for name in "hc"})
-    results = [stream.push(x=frame[np.newaxis])["y"] for frame in frames]
-    whole = expected({**drawn(0), "x": frames})
-    np.testing.assert_allclose(np.concatenate(results), whole["y"], rtol=0, atol=TOLERANCE)
-    with pytest.raises(ArgumentError, match="input 'x' was given twice, by place and by name"):
-        stream.push(frames[:1], x=frames[:1])
-    with pytest.raises(ArgumentError, match="input 'X' is unknown"):
-        stream.push(X=frames[:1])
-
-
-def test_integers_are_arrays_without_axes() -> None:
-    """Sampling rates are Python integers in most calls."""
-    declared = {"x": np.ones(3, np.int64), "rate": np.array(1)}
-    model = read_model(simple_model([node("Add", ["x", "rate"], ["y"])], declared, ["y"], {}))
-    x = np.array([1, 2, 3])
-    for rate in (16000, 16000, 8000, 16000):
-        np.testing.assert_array_equal(model({"x": x, "rate": rate})["y"], x + rate)
 
 
 def test_threads(model: Model) -> None:

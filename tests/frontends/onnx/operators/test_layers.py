@@ -90,13 +90,6 @@ def test_arguments_that_a_layer_rejects() -> None:
             layer_of("LSTM", arrays, *constants).stream(3)
 
 
-def test_names_of_openvino() -> None:
-    arrays = arrays_of("LSTM")
-    layer, h, c = layer_of("LSTM", arrays), arrays["initial_h"], arrays["initial_c"]
-    expected = layer(arrays["X"], arrays["sequence_lens"], h, c)
-    assert_equal(layer(arrays["X"], C=c, H=h, sequence_lengths=arrays["sequence_lens"]), expected)
-
-
 @each_row("layout", [0, 1])
 @each_row("operator", OPERATORS)
 def test_a_stream_begins_with_constant_states(operator: str, layout: int) -> None:

@@ -163,14 +163,6 @@ def test_ranges_at_the_ends_of_float() -> None:
         assert all(np.isfinite(one).all() for one in layer(X)), (low, high)
 
 
-def test_arrays_as_they_lie() -> None:
-    X = layer_of(EVERYTHING)[1]["X"]
-    unaligned = np.zeros(X.nbytes + 1, np.uint8)[1:].view(F32).reshape(X.shape)
-    unaligned[...] = X
-    for other in (unaligned, X.repeat(2, axis=2)[..., ::2], X[::-1].copy()[::-1], np.asfortranarray(X)):
-        check(EVERYTHING, {"X": other})
-
-
 @each_row("direction", ["forward", "bidirectional"])
 def test_results_do_not_depend_on_the_number_of_threads(direction: str) -> None:
     layer, inputs = layer_of(replace(EVERYTHING, attributes={"direction": direction}, T=60, N=9, I=70, H=130))

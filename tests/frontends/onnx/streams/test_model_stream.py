@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -211,40 +209,6 @@ def test_names_that_the_graph_has_already() -> None:
     stream = read_model(proto).stream()
     stream.push(np.ones((2, N, I), np.float32))
     assert list(stream.state) == ["layer0.initial_h#2"]
-
-
-def test_streams_in_threads() -> None:
-    model = read_model(stack(("LSTM", "GRU")))
-    X = rng.uniform(-1, 1, (4, 40, 1, N, I)).astype(np.float32)
-    expected = [model(np.concatenate(one))["x2"] for one in X]
-    results: list[Any] = [None] * len(X)
-
-    def run(k: int) -> None:
-        stream = model.stream()
-        results[k] = np.concatenate([stream.push(x)["x2"] for x in X[k]])
-
-    threads = [threading.Thread(target=run, args=(k,)) for k in range(len(X))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for result, wanted in zip(results, expected, strict=True):
-        np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-6)
-
-
-def test_memory_stays() -> None:
-    stream, x = read_model(stack(("LSTM", "GRU"))).stream(), np.ones((1, N, I), np.float32)
-    for _ in range(20):
-        stream.push(x)
-    tracemalloc.start()
-    try:
-        stream.push(x)
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(500):
-            stream.push(x)
-        assert tracemalloc.get_traced_memory()[0] - before < 20_000
-    finally:
-        tracemalloc.stop()
 
 
 def test_one_session_runs_all_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
