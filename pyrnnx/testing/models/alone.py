@@ -11,7 +11,7 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison import oracle
-from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
+from pyrnnx.frontends.onnx.operators.layers import QuantizedLayer
 from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET, OPERATORS
 from pyrnnx.load import load
 from pyrnnx.models.model import layer_values

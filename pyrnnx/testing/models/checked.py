@@ -20,7 +20,7 @@ from pyrnnx.comparison.distances import largest
 from pyrnnx.comparison.layers import undecided
 from pyrnnx.comparison.models.tries import unvaried
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
-from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer
+from pyrnnx.frontends.onnx.operators.layers import QuantizedLayer
 from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET
 from pyrnnx.load import load, read_model_or_layer
 from pyrnnx.models.model import Model, layer_values

@@ -11,7 +11,7 @@ from pyrnnx import reference
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison import oracle
 from pyrnnx.comparison.agreement import Rule
-from pyrnnx.frontends.onnx.operators.quantized import QuantizedLayer, UnboundQuantizedNode
+from pyrnnx.frontends.onnx.operators.layers import QuantizedLayer, UnboundNode
 from pyrnnx.models.model import Model
 
 # Two computations of h that differ in the last bit may round it to two codes, 1/255 of its range apart.
@@ -20,7 +20,10 @@ ROUNDED = Rule(2e-2, 2e-2)
 
 def is_quantized(model: Model) -> bool:
     """Return whether recurrent layers of a model round numbers to 8 bits."""
-    return any(isinstance(layer, (QuantizedLayer, UnboundQuantizedNode)) for layer in model.layers.values())
+    return any(
+        isinstance(layer, QuantizedLayer) or (isinstance(layer, UnboundNode) and layer.parts.is_quantized)
+        for layer in model.layers.values()
+    )
 
 
 def outputs(layer: QuantizedLayer, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
