@@ -18,9 +18,7 @@ from pyrnnx.errors import PyrnnxError
 COMMANDS = {
     "inspect": "Show the inputs, outputs and recurrent layers of a model, and which engine runs each part, and why.",
     "run": "Run a model or a layer, and show its outputs and times.",
-    "score": (
-        "Run a model over all sequences of a source larger than memory, in several processes or on a Dask cluster."
-    ),
+    "score": ("Run a model on every item of a large source, in several processes or on a Dask cluster."),
     "compare": "Compare two models or layers: their conventions and their numbers.",
     "check": "Show whether a model's outputs are right, how fast it is beside other runtimes, and whether to change.",
     "convert": "Write a model, a recurrent layer of one, or weights as ONNX or as OpenVINO IR.",

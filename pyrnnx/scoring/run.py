@@ -66,7 +66,7 @@ def score(
     overwrite: bool = False,
     progress: bool | Callable[[int, int], None] | None = None,
 ) -> ScoreReport:
-    """Run a model over all sequences of a source that may be larger than memory, in several processes or machines.
+    """Run a model on every item of a source that may exceed memory, in several processes or machines.
 
     The items are scored in parts of consecutive items, and within a part in batches of items of similar length. Each
     part is written atomically: repeat a call that was killed, and it scores only the unfinished parts. Parts and

@@ -40,8 +40,8 @@ _HIDING = (
     "NotWhereFusion",
 )
 _ONE_STEP = (
-    "a matrix product multiplies a state of zeros, as if an exporter ran a recurrent layer for one time step; the file "
-    "computes no other steps: export it with the number of steps of your inputs"
+    "the file seems to have a single time step of a recurrent layer: it multiplies a matrix by a state that is always "
+    "zero; export the model with the number of time steps of your inputs"
 )
 # Errors of an invalid graph, or of sizes that no array has.
 _INVALID = (ArithmeticError, AttributeError, LookupError, MemoryError, PyrnnxError, RuntimeError, TypeError, ValueError)
@@ -129,7 +129,7 @@ def _matrix(node: Node, producers: Mapping[str, Node], graph: Graph) -> tuple[An
 
 
 def _why_one_step(graph: Graph) -> tuple[str, ...]:
-    """Return a reason if a product multiplies a state of zeros in a graph without other steps; else ()."""
+    """Return a reason if a product multiplies a constant state of zeros in a graph without other steps; else ()."""
     producers = {name: node for node in graph.node for name in node.output if name}
     for product in (node for node in graph.node if node.op_type in PRODUCTS and node.input):
         node = producers.get(product.input[0])

@@ -102,7 +102,7 @@ def _shown_model(facts: Facts) -> list[RenderableType]:
     for names, layer in _alike(facts["layers"]):
         shown += _layer(names, layer)
     if not facts["layers"]:
-        shown += [tables.pairs([("none", facts["why_no_layers"] or "no RNN, GRU or LSTM, nor a cell or sequence")])]
+        shown += [tables.pairs([("none", facts["why_no_layers"] or "the model has no recurrent layers")])]
     if facts["plan"]:
         used = 3 if any(part["why"] for part in facts["plan"]) else 2
         plan = [(part["runner"], part["what"], part["why"])[:used] for part in facts["plan"]]

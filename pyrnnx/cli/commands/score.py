@@ -64,7 +64,7 @@ _TABLE = (
 
 
 def score(model: str, source: str, sink: str, as_json: bool, **options: Any) -> Result:
-    """Run a model over all sequences of a source larger than memory, in several processes or on a Dask cluster."""
+    """Run a model on every item of a large source, in several processes or on a Dask cluster."""
     import pyrnnx
     from pyrnnx.cli.arrays import given_inputs
     from pyrnnx.scoring.sources.storage import absolute
