@@ -98,7 +98,7 @@ def compare(
         Seed of the random arrays, 0 or above.
     intermediates : bool, optional
         For two models: whether to compare shared intermediate values too (`ModelComparison.values`). This runs each
-        model several more times, for about 64 MiB of values at a time. Default: only if the outputs differ by more than
+        model several more times, for 32 values at a time. Default: only if the outputs differ by more than
         the default tolerance of `equal`.
     dims : mapping, optional
         Sizes for random inputs: symbolic dimensions of models by name; "seq_length" and "batch_size" of layers.

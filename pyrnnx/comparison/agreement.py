@@ -44,13 +44,6 @@ class Tolerance(NamedTuple):
 DEFAULT = Tolerance()
 
 
-class Limits(NamedTuple):
-    """The tolerance of two arrays: abs(a - b) <= atol + rtol * abs(b)."""
-
-    atol: float
-    rtol: float
-
-
 def tolerance_of(atol: float | None, rtol: float | None) -> Tolerance:
     """Return the default tolerance, or that of one or two numbers; the other one is then 1e-5."""
     if atol is None and rtol is None:
@@ -83,23 +76,21 @@ class Rule:
     rtol: float = 0.0
     by_dtype: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
 
-    def limits(self, *dtypes: str) -> Limits:
-        """Return the tolerance of each element, by the coarsest of the dtypes."""
+    def limits(self, *dtypes: str) -> tuple[float, float]:
+        """Return atol and rtol of each element, by the coarsest of the dtypes."""
         if self.atol is not None:
-            return Limits(self.atol, self.rtol)
+            return self.atol, self.rtol
         number = max((self.by_dtype.get(name, 0.0) for name in dtypes), default=0.0)
-        return Limits(number, max(number, self.rtol))
+        return number, max(number, self.rtol)
 
-    def tolerance(self, b: AnyArray, *dtypes: str) -> Limits:
-        """Return one tolerance of all elements: by dtype, times the largest finite magnitude of b if that is above 1.
+    def of_all(self, b: AnyArray, dtype: str) -> float:
+        """Return one atol of all elements: by dtype, times the largest finite magnitude of b if that is above 1.
 
         Errors carry over from step to step, so small numbers have errors as large.
         """
-        if self.atol is not None:
-            return Limits(self.atol, self.rtol)
-        return Limits(self.limits(*(dtypes or (b.dtype.name,))).atol * magnitude(b), self.rtol)
+        return self.limits(dtype)[0] * magnitude(b)
 
-    def between(self, a: AnyArray, b: AnyArray) -> Limits:
+    def between(self, a: AnyArray, b: AnyArray) -> tuple[float, float]:
         """Return the tolerance of each element of two arrays, by the coarser of their dtypes, as `compare` has it."""
         return self.limits(a.dtype.name, b.dtype.name)
 

@@ -161,9 +161,9 @@ def compare_calls(
             second = call.outputs[1][name]
             parts.setdefault(name, []).append(deviation(first, second, TOLERANCES) or UNLIKE)
             if not differs:
-                chosen, limits, lengths = call, rule.between(first, second), call.arrays["sequence_lens"]
+                chosen, (atol, rtol), lengths = call, rule.between(first, second), call.arrays["sequence_lens"]
                 profiles[name] = output_profile(
-                    name, first, second, directions(bound_a.op), lengths, **limits._asdict()
+                    name, first, second, directions(bound_a.op), lengths, atol=atol, rtol=rtol
                 )
     lengths = calls[0].arrays["sequence_lens"]
     return Comparison(

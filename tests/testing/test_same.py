@@ -54,9 +54,9 @@ def test_tolerances_that_are_given() -> None:
     X = {"X": np.full((T, N, I), 25, "f4")}
     assert_same(a, b, inputs=X, atol=1.01)
     assert_same(a, b, inputs=X, rtol=0.01, atol=0.001)
-    assert "apart by more than atol 0.99 " in message(a, b, inputs=X, atol=0.99)
-    assert "apart by more than atol 0, rtol 0.009 " in message(a, b, inputs=X, atol=0, rtol=0.009)
-    assert "apart by more than atol 1e-05, rtol 1e-05 " in message(a, b, inputs=X)
+    assert "apart by more than atol=0.99, rtol=0 " in message(a, b, inputs=X, atol=0.99)
+    assert "apart by more than atol=0, rtol=0.009 " in message(a, b, inputs=X, atol=0, rtol=0.009)
+    assert "apart by more than atol=1e-05, rtol=1e-05 " in message(a, b, inputs=X)
 
 
 # Planted differences
@@ -93,7 +93,7 @@ def test_a_last_state_has_no_time_step() -> None:
         return Y, Y_h, Y_c
 
     told = message(b, late)
-    assert "Y_c: 1 of 18 numbers are apart by more than atol" in told
+    assert "Y_c: 1 of 18 numbers are apart by more than atol=" in told
     assert "first apart: Y_c at forward, row 2, unit 4: " in told
     assert_same(a, b)
 

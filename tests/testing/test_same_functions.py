@@ -192,7 +192,7 @@ FAULTS: list[tuple[Any, str]] = [
     ((Y, Y_H[..., :5], Y_C), "Y_h has shape (1, 3, 5) in b; expected (1, 3, 6): num_directions, batch_size,"),
     ((Y, Y_H.astype(str), Y_C), "Y_h has dtype <U32 in b; expected real numbers"),
     ((Y, Y_H + 1j, Y_C), "Y_h has dtype complex64 in b; expected real numbers"),
-    ((np.round(Y, 2), Y_H, Y_C), "Y: 90 of 90 numbers are apart by more than atol 1e-05, rtol 1e-05 first apart: "),
+    ((np.round(Y, 2), Y_H, Y_C), "Y: 90 of 90 numbers are apart by more than atol=1e-05, rtol=1e-05 first apart: "),
 ]
 
 

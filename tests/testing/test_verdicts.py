@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +10,18 @@ import onnx
 import pytest
 import verdicts
 from layers import random_layer
-from planted_models import Planted, complete, visible
+from planted_models import Planted, visible
 from rows import each_row
 from two_layers import two_layers
 
-from pyrnnx import OPENVINO_SEQUENCE, Activation, ArgumentError, Direction, Layer, Model, RecurrentOp, compare, load
+from pyrnnx import OPENVINO_SEQUENCE, Activation, ArgumentError, Direction, Model, RecurrentOp, compare, load
 from pyrnnx.cli import main
-from pyrnnx.comparison import oracle
 from pyrnnx.comparison.views.text import verdict
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx import write_model as write_onnx
 from pyrnnx.frontends.openvino import write_model as write_ir
 from pyrnnx.operator.op import CELLS
 from pyrnnx.testing import assert_same
-from pyrnnx.testing.same.mistakes import Mistake, mistakes
 
 I, H = 4, 5
 OPERATORS: dict[str, RecurrentOp] = {
@@ -83,47 +80,6 @@ def test_every_mistake_in_models(name: str, suffix: str, lengths: bool, recognis
     if OPERATORS[name].input_forget and suffix == ".xml":
         pytest.skip("OpenVINO's LSTMSequence-5 does not couple gates")
     assert planted(name, suffix, tmp_path, lengths=lengths, recognised=recognised, stride=1) > 7
-
-
-def mistaken(layer: Layer, mistake: Mistake) -> Layer:
-    """Return a layer that is the mistake, which only changes weights and attributes."""
-    weights = {name: mistake.changes.get(name, array) for name, array in layer.weights.items()}
-    fields = {name: change for name, change in mistake.changes.items() if name not in weights}
-    if "linear_before_reset" in fields:
-        fields["linear_before_reset"] = bool(fields["linear_before_reset"])
-    return Layer(dataclasses.replace(layer.op, **fields), **{name: w.astype("f4") for name, w in weights.items()})
-
-
-def files_differ(name: str, suffix: str, folder: Path, stride: int) -> int:
-    """Compare files of a layer and of its mistakes by the command; return how many there are."""
-    layer = random_layer(OPERATORS[name], I)
-    every, shown = {"W", "R", "B", "direction", "clip", "linear_before_reset"}, set(visible(layer, ["X"]))
-    arrays = complete(layer, {"X": np.ones((2, 2, I))})
-    changes = [
-        mistake
-        for mistake in mistakes(layer, oracle.arguments(layer, arrays))
-        if mistake.results is None and mistake.changes and mistake.changes.keys() <= every
-        if mistake.words in shown
-    ]
-    write = write_onnx if suffix == ".onnx" else write_ir
-    paths = [folder / f"{letter}{suffix}" for letter in "ab"]
-    write(layer, paths[0])
-    for mistake in changes[::stride]:
-        write(mistaken(layer, mistake), paths[1])
-        assert main(["compare", *map(str, paths)]) == 1, mistake.words
-    return len(changes)
-
-
-@each_row("suffix", [".onnx", ".xml"])
-def test_some_mistakes_in_files(suffix: str, tmp_path: Path) -> None:
-    assert files_differ("LSTM", suffix, tmp_path, 25) > 20
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
-@pytest.mark.parametrize("name", ["LSTM", "bidirectional GRU", "reverse RNN", "bidirectional LSTM with clip"])
-def test_every_mistake_in_files(name: str, suffix: str, tmp_path: Path) -> None:
-    assert files_differ(name, suffix, tmp_path, 1) > 1
 
 
 ONE_LAYER: dict[str, dict[str, Any]] = {

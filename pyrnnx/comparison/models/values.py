@@ -15,9 +15,7 @@ from pyrnnx.models.inputs import read_inputs
 from pyrnnx.models.model import Model, computed_values, layer_values, run_once
 from pyrnnx.operator.conventions import CANONICAL, OUTPUTS, rearrange
 
-FIRST_GROUP, LARGEST_GROUP = 1, 512  # values computed by one run of a model
-GROUP_BYTES = 2**26  # of the values of a group, estimated from earlier groups
-MOST_FAILURES = 32  # failed runs, in which a value cannot be computed
+GROUP = 32  # values computed by one run of a model
 
 
 class Shared(NamedTuple):
@@ -65,37 +63,26 @@ def compare_values(a: Model, b: Model, ran: Run, shared: Sequence[Shared]) -> tu
         read_inputs(model.label, model.inputs, (arrays,)) for model, arrays in ((a, ran.inputs_a), (b, ran.inputs_b))
     ]
     deviations: dict[str, Deviation] = {}
-    skipped = failures = nbytes = done = 0
-    size, groups = FIRST_GROUP, [list(shared)]
+    groups = [shared[start : start + GROUP] for start in range(0, len(shared), GROUP)][::-1]
+    skipped = 0
     while groups:
         group = groups.pop()
-        if len(group) > size:
-            groups.append(group[size:])
-            group = group[:size]
-        if failures >= MOST_FAILURES:
-            skipped += len(group)
-            continue
         try:
             with kept_states(a, b):
                 first = run_once(a, inputs[0], tuple(dict.fromkeys(value.a for value in group)))
                 second = run_once(b, inputs[1], tuple(dict.fromkeys(value.b for value in group)))
         except PyrnnxError:
-            failures += 1
-            half = len(group) // 2
-            groups += [group[half:], group[:half]] if half else []
-            skipped += 0 if half else 1
+            groups += [[value] for value in reversed(group)] if len(group) > 1 else []
+            skipped += len(group) == 1
             continue
         for value in group:
             x, y = first[value.a], second[value.b]
-            nbytes += getattr(x, "nbytes", 0) + getattr(y, "nbytes", 0)
             if value.axes is not None:
                 x, y = (
                     rearrange(np.asarray(z), own, value.axes[2]) for z, own in zip((x, y), value.axes, strict=False)
                 )
             deviations[value.name] = _deviation(x, y)
-        done += len(group)
-        size = max(1, min(8 * size, LARGEST_GROUP, GROUP_BYTES * done // max(nbytes, 1)))
-    return {value.name: deviations[value.name] for value in shared if value.name in deviations}, skipped
+    return deviations, skipped
 
 
 def _deviation(x: Any, y: Any) -> Deviation:

@@ -41,11 +41,6 @@ class Fault:
         """Features of the case: rows of `pyrnnx.testing.cases.FEATURES`."""
         return self.case.features
 
-    @property
-    def title(self) -> str:
-        """Operator and features: "LSTM: reverse, clip"."""
-        return f"{self.case.operator}: {', '.join(self.features)}"
-
     def to_dict(self) -> dict[str, Any]:
         """Return a dict for JSON, with the name of the case."""
         return {

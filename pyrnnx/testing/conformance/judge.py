@@ -109,7 +109,7 @@ def _compared(output: Array, right: Array, dtype: str) -> tuple[str, float | Non
         count = int(unlike.sum())
         rest = f", and {count - 1} more" if count > 1 else ""
         return f"{_first(unlike, output, right)}{rest}", None
-    allowed = Rule().tolerance(right, dtype).atol
+    allowed = Rule().of_all(right, dtype)
     if largest <= allowed:
         return "", largest
     first = _first(distance == largest, output, right)

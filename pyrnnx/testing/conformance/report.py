@@ -63,11 +63,6 @@ class Suite:
         return tuple(verdict.case for verdict in next(iter(self.verdicts.values()), ()))
 
     @property
-    def title(self) -> str:
-        """Count and kind of the cases: "539 named cases of ONNX's operators"."""
-        return f"{len(self.cases)} {self.kind}"
-
-    @property
     def runtimes(self) -> tuple[str, ...]:
         """Runtimes that can express at least one of the cases."""
         return tuple(name for name in self.verdicts if self.counts(name)["not expressible"] < len(self.cases))

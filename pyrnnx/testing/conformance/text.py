@@ -33,7 +33,7 @@ def to_text(report: Report, *, width: int = 80) -> str:
     parts = [_filled(", ".join(f"{key} {value}" for key, value in report.environment.items()), width)]
     for suite in report.suites:
         counts = (_filled(line, width, "  ", "    ") for line in _summaries(report, suite))
-        parts.append("\n".join([_filled(f"{suite.title}:", width, "", "  "), *counts]))
+        parts.append("\n".join([_filled(f"{len(suite.cases)} {suite.kind}:", width, "", "  "), *counts]))
         if suite.runtimes:
             parts += ["\n\n".join(_tables(suite, width)), _filled(_LEGEND, width)]
         for name in report.runtimes:
@@ -84,7 +84,9 @@ def _short_counts(counts: Mapping[str, int]) -> str:
 
 def _fault(fault: Fault, width: int) -> str:
     seen = f" ({len(fault.found)} cases)" if len(fault.found) > 1 else ""
-    lines = [_filled(f"- {fault.status}, {fault.title}{seen}", width, "  ", "    ")]
+    lines = [
+        _filled(f"- {fault.status}, {fault.case.operator}: {', '.join(fault.features)}{seen}", width, "  ", "    ")
+    ]
     texts = (f"case {fault.case.name} ({_describe(fault.case)})", fault.case.tells, fault.verdict.detail)
     return "\n".join([*lines, *(_filled(text, width, "    ", "      ") for text in texts if text)])
 

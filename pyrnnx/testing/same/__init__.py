@@ -135,7 +135,7 @@ def assert_same(
     By its numbers, b computes that layer as if the gates of W, R and B were in
         the order i, f, c, o.
     <BLANKLINE>
-    Y: 90 of 90 numbers are apart by more than atol 1e-10, rtol 1e-10
+    Y: 90 of 90 numbers are apart by more than atol=1e-10, rtol=1e-10
     first apart: Y at step 0, forward, row 0, unit 0: ...
     that step by the oracle: ...
     b is away from the oracle, a is not.

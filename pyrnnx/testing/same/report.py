@@ -7,7 +7,7 @@ import textwrap
 import numpy as np
 
 from pyrnnx.comparison import oracle
-from pyrnnx.comparison.agreement import Limits, Rule, agreement, is_away
+from pyrnnx.comparison.agreement import Rule, Tolerance, agreement, is_away
 from pyrnnx.comparison.layers import Comparison, LayerCall
 from pyrnnx.comparison.steps import EQUATIONS, Place
 from pyrnnx.comparison.views.text import apart_lines, settings_lines
@@ -28,7 +28,7 @@ def layers_differ(sides: Sides, comparison: Comparison, rule: Rule) -> list[str]
     function = next((letter for letter, side in zip("ab", sides, strict=True) if side.is_function), "")
     lines = _convention(sides, call) if function else settings_lines(comparison, WIDTH)
     first, second = (outputs[place.name] for outputs in call.outputs)
-    allowed = in_words_of(rule.between(first, second))
+    allowed = Tolerance(*rule.between(first, second))
     count = comparison.profiles[place.name].apart
     apart = [f"{place.name}: {count} of {first.size} numbers are apart by more than {allowed}"]
     apart += [f"dtypes: {first.dtype} in a, {second.dtype} in b"] if first.dtype != second.dtype else []
@@ -50,11 +50,6 @@ def layers_differ(sides: Sides, comparison: Comparison, rule: Rule) -> list[str]
 
 def wrapped(text: str) -> list[str]:
     return textwrap.wrap(printable(text), WIDTH, subsequent_indent="    ")
-
-
-def in_words_of(tolerance: Limits) -> str:
-    """Return "atol 1e-05, rtol 0.1", without an rtol of 0."""
-    return f"atol {tolerance.atol:.3g}" + (f", rtol {tolerance.rtol:.3g}" if tolerance.rtol else "")
 
 
 def _convention(sides: Sides, call: LayerCall) -> list[str]:
@@ -113,7 +108,7 @@ def _mistakes(letter: str, call: LayerCall, rule: Rule, right: Arrays) -> str:
             fits[mistake.words] = max(agreement(outputs, wrong, rule).differences.values(), default=0.0)
     if not fits:
         return f"None of {len(tried)} usual mistakes gives the numbers of {letter}."
-    rounding = max(Rule().tolerance(array).atol for array in outputs.values()) / 100  # see TOLERANCES
+    rounding = max(Rule().of_all(array, array.dtype.name) for array in outputs.values()) / 100  # see TOLERANCES
     named = [words for words, distance in fits.items() if distance <= 2 * min(fits.values()) + rounding]
     others = f" (or {len(named) - MOST_NAMED} others)" if len(named) > MOST_NAMED else ""
     return f"By its numbers, {letter} computes that layer as if {', or as if '.join(named[:MOST_NAMED])}{others}."

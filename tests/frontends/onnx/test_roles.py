@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import verdicts
-from onnx import helper
 from rows import each_row
 
 from pyrnnx import load
@@ -22,13 +20,9 @@ LENGTHS = Role(is_length=True)
 
 def compared(constant: int) -> onnx.ModelProto:
     """Return a model that compares an integer with a number, after a Cast."""
-    nodes = [
-        helper.make_node("Cast", ["rate"], ["whole"], to=7),
-        helper.make_node("Equal", ["whole", "constant"], ["is"]),
-        helper.make_node("Where", ["is", "X", "zero"], ["y"]),
-    ]
-    constants: dict[str, Any] = {"constant": [constant], "zero": np.zeros((), "f4")}
-    return verdicts.model(nodes, {"X": (1, ["N"]), "rate": (6, [])}, {"y": ["N"]}, constants)
+    nodes = "whole = Cast<to = 7>(rate) is = Equal(whole, constant) y = Where(is, X, zero)"
+    text = f"(float[N] X, int32 rate) => (float[N] y) {{ {nodes} }}"
+    return verdicts.model(text, constant=np.array([constant]), zero=0)
 
 
 # A model, and the roles of its inputs; other names in an IR have the same.
