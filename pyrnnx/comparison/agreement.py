@@ -61,16 +61,7 @@ def read_tolerance(caller: str, name: str, value: Any) -> float:
 
 @dataclass(frozen=True)
 class Rule:
-    """Rule for the tolerance of two arrays.
-
-    Attributes
-    ----------
-    atol : float or None
-        None: `by_dtype`.
-    rtol : float
-    by_dtype : mapping
-        The number for each dtype, absolute and relative; other dtypes have 0.
-    """
+    """Rule for the tolerance of two arrays: without `atol`, a number by dtype, absolute and relative, else 0."""
 
     atol: float | None = None
     rtol: float = 0.0
@@ -112,18 +103,10 @@ def in_range(array: AnyArray, dtype: str | np.dtype[Any]) -> AnyArray:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement of computed outputs with expected ones.
+    """Agreement of computed outputs with expected ones."""
 
-    Attributes
-    ----------
-    differences : mapping
-        The largest absolute difference of each output; infinity if it is missing, or of another shape or kind.
-    apart : hashable or None
-        The name of the first output that is beyond the tolerance.
-    """
-
-    differences: Mapping[Any, float]
-    apart: Any = None
+    differences: Mapping[Any, float]  # largest of each output; infinity if it is missing, or of another shape or kind
+    apart: Any = None  # name of the first output that is beyond the tolerance
 
     @property
     def largest(self) -> float:

@@ -28,15 +28,6 @@ class Tries(Generic[R]):
     """Calls of one model or two, on inputs that are given and those of a maker; iterate over their results once.
 
     There are more calls until no output is empty or constant, and every integer input varied.
-
-    Attributes
-    ----------
-    calls : list of str
-        Shapes, lengths and other small integers of each call, in words.
-    reasons : list of str
-        Why equal outputs would not show that two models are the same; complete after the last call.
-    spreads : dict
-        How far each output varied between calls on random inputs (see `unvaried`); complete after the last call.
     """
 
     def __init__(
@@ -51,7 +42,9 @@ class Tries(Generic[R]):
         self._given, self._is_random = given, bool(maker.wanted)
         self._seen = Outputs()
         self._kind = 0
-        self.calls: list[str] = []
+        self.calls: list[str] = []  # shapes, lengths and other small integers of each call, in words
+        # Complete after the last call: why equal outputs would not show that two models are the same, and how far each
+        # output varied between calls on random inputs.
         self.reasons: list[str] = []
         self.spreads: dict[str, Deviation] = {}
 

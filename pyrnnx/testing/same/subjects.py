@@ -15,6 +15,7 @@ from pyrnnx.comparison.calls import label
 from pyrnnx.comparison.models.stacks import StackModel
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.frontends.onnx.operators.layers import unbound_node
+from pyrnnx.frontends.torch.modules import module_layer
 from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import is_source, read_model_or_layer
@@ -167,7 +168,8 @@ def read_subject(letter: str, value: Any, opset: int) -> Subject:
         return LayerSubject(unbound, dict(unbound.parts.inputs))
     if torch_modules.is_module(value):
         if torch_modules.is_recurrent(value):
-            return LayerSubject(torch_modules.layer_of(value), module=value)
+            layer = module_layer(value, f"{type(value).__name__} of PyTorch")
+            return LayerSubject(layer, module=value)
         return FunctionSubject(f"{type(value).__name__} of PyTorch", value, is_module=True)
     if not callable(value) or isinstance(value, type):
         what = f"the class {value.__name__}" if isinstance(value, type) else printable(shown(value))

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.frontends.torch.modules import module_layer
 from pyrnnx.frontends.torch.tensors import as_numpy
-from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import TORCH, TORCH_BATCH_FIRST, Convention
 
 
@@ -46,11 +44,6 @@ def is_recurrent(module: Any) -> bool:
     if isinstance(module, nn.RNNBase):
         return bool(module.num_layers == 1 and not module.proj_size)
     return isinstance(module, (nn.RNNCell, nn.GRUCell, nn.LSTMCell))
-
-
-def layer_of(module: Any) -> Layer:
-    """Return a module as a layer, with copies of its weights."""
-    return module_layer(module, f"{type(module).__name__} of PyTorch")
 
 
 def joins_directions(convention: Convention) -> bool:
@@ -92,9 +85,8 @@ def _states(module: Any, tensors: Mapping[str, Any]) -> Any:
 def _run_sequence(module: Any, tensors: Mapping[str, Any], always_packed: bool) -> dict[str, AnyArray]:
     X, lengths, rnn = tensors["X"], tensors.get("sequence_lens"), torch_package().nn.utils.rnn
     seq_length = X.shape[1 if module.batch_first else 0]
-    is_packed = False
-    if lengths is not None and (always_packed or bool((lengths != seq_length).any())):
-        is_packed = True
+    is_packed = lengths is not None and (always_packed or bool((lengths != seq_length).any()))
+    if is_packed:
         X = rnn.pack_padded_sequence(X, lengths.cpu().long(), batch_first=module.batch_first, enforce_sorted=False)
     Y, last = module(X, _states(module, tensors))
     if is_packed:
