@@ -143,16 +143,22 @@ def _checked_dims(dims: Any, inputs: Any) -> dict[str, int]:
     return {name: scalars.integer("compare", f"dims: {shown(name)}", size, 0) for name, size in dims.items()}
 
 
-def _opened(name: str, value: Any) -> AnyLayer | Model:
+def opened(value: Any) -> AnyLayer | Model | None:
+    """Return a layer or model, also of a path, and a stack as a model; None for anything else."""
     if is_source(value):
         value = read_model_or_layer(value)
     if isinstance(value, Stack):
         return StackModel(value)
-    if not isinstance(value, (Model, Layer, UnboundLayer)):
+    return value if isinstance(value, (Model, Layer, UnboundLayer)) else None
+
+
+def _opened(name: str, value: Any) -> AnyLayer | Model:
+    result = opened(value)
+    if result is None:
         raise ArgumentError(
             f"compare: {name} is {_what(value)}; expected a layer, a stack, a model, or the path of a file"
         )
-    return value
+    return result
 
 
 def _what(value: Any) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+import verdicts
 from layers import random_weights
-from onnx import TensorProto, helper, numpy_helper
-from onnx_models import simple_model
+from onnx import helper, numpy_helper
 from rows import few_rows
 
 from pyrnnx import ArgumentError, Model, PyrnnxError, RecurrentOp, compare, load
@@ -27,17 +26,20 @@ def chain(planted: str = "", *, names: tuple[str, ...] = ("half", "last")) -> on
     weights = random_weights(RecurrentOp("GRU", H), I)
     if planted == "both":
         weights["R"][0, 0, 0] += 1
-    constants = {**weights, "axis": np.array([1]), "two": np.array(2, np.float32)}
     half, last = names
-    nodes = [
-        helper.make_node("Mul", ["X", "two"], ["scaled"]),
-        helper.make_node("GRU", ["scaled", "W", "R", "B"], ["both", last], "gru", hidden_size=H),
-        helper.make_node("Squeeze", ["both", "axis"], ["squeezed"]),
-        helper.make_node("Div" if planted != "half" else "Sub", ["squeezed", "two"], [half]),
-        helper.make_node("Tanh" if planted != "softened" else "Sigmoid", [half], ["softened"]),
-        helper.make_node("Add", ["softened", "two"], ["y"]),
-    ]
-    return simple_model(nodes, {"X": X["X"]}, ["y"], constants)
+    return verdicts.model(
+        f"""(float[{T},{N},{I}] X) => (float[{T},{N},{H}] y) {{
+            scaled = Mul(X, two)
+            both, "{last}" = GRU<hidden_size = {H}>(scaled, W, R, B)
+            squeezed = Squeeze(both, axis)
+            {half} = {"Sub" if planted == "half" else "Div"}(squeezed, two)
+            softened = {"Sigmoid" if planted == "softened" else "Tanh"}({half})
+            y = Add(softened, two)
+        }}""",
+        **weights,
+        axis=np.array([1]),
+        two=2,
+    )
 
 
 @pytest.mark.parametrize("planted", ["both", "half", "softened"])
@@ -106,16 +108,20 @@ def test_an_onnx_model_and_what_openvino_makes_of_it(planted: str, tmp_path: Pat
 
 def ranked(axis: Any, factor: float = 2) -> onnx.ModelProto:
     """X -> its first size, of shape () or (1,) as the axis that is gathered says -> y; and numbers of no input."""
-    nodes = [
-        helper.make_node("Constant", [], ["/Constant_output_0"], value=numpy_helper.from_array(np.asarray(axis))),
-        helper.make_node("Neg", ["/Constant_output_0"], ["negated"]),
-        helper.make_node("Shape", ["X"], ["sizes"]),
-        helper.make_node("Gather", ["sizes", "/Constant_output_0"], ["size"]),
-        helper.make_node("Cast", ["size"], ["cast"], to=TensorProto.FLOAT),
-        helper.make_node("Mul", ["X", "factor"], ["scaled"]),
-        helper.make_node("Add", ["scaled", "cast"], ["y"]),
-    ]
-    return simple_model(nodes, {"X": X["X"]}, ["y"], {"factor": np.array(factor, np.float32)})
+    proto = verdicts.model(
+        f"""(float[{T},{N},{I}] X) => (y) {{
+            negated = Neg(axis)
+            sizes = Shape(X)
+            size = Gather(sizes, axis)
+            cast = Cast<to = 1>(size)
+            scaled = Mul(X, factor)
+            y = Add(scaled, cast)
+        }}""",
+        factor=factor,
+    )
+    constant = helper.make_node("Constant", [], ["axis"], value=numpy_helper.from_array(np.asarray(axis)))
+    proto.graph.node.insert(0, constant)
+    return proto
 
 
 def test_ranks_alone_are_no_difference() -> None:
@@ -138,9 +144,8 @@ def test_shapes_that_differ_are_no_largest_difference() -> None:
 
 
 def long(count: int) -> onnx.ModelProto:
-    names = ["X", *(f"v{k}" for k in range(count))]
-    nodes = [helper.make_node("Neg", [one], [two]) for one, two in pairwise(names)]
-    return simple_model(nodes, {"X": X["X"]}, [names[-1]], {})
+    nodes = " ".join(f"v{k} = Neg({f'v{k - 1}' if k else 'X'})" for k in range(count))
+    return verdicts.model(f"(float[{T},{N},{I}] X) => (v{count - 1}) {{ {nodes} }}")
 
 
 def test_values_that_cannot_be_computed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,16 +202,8 @@ variable_type="f32" variable_shape="1,2"/><output>
 
 def convolution(least: int) -> onnx.ModelProto:
     """A model of audio [batch, samples] that needs a minimum of samples."""
-    kernel = np.ones((1, 1, least), np.float32)
-    nodes = [
-        helper.make_node("Unsqueeze", ["audio", "one"], ["channels"]),
-        helper.make_node("Conv", ["channels", "kernel"], ["y"]),
-    ]
-    proto = simple_model(
-        nodes, {"audio": np.zeros((1, 1), np.float32)}, ["y"], {"kernel": kernel, "one": np.array([1])}
-    )
-    proto.graph.input[0].CopyFrom(helper.make_tensor_value_info("audio", TensorProto.FLOAT, ["N", "samples"]))
-    return proto
+    text = "(float[N,samples] audio) => (y) { channels = Unsqueeze(audio, one) y = Conv(channels, kernel) }"
+    return verdicts.model(text, kernel=np.ones((1, 1, least), "f4"), one=np.array([1]))
 
 
 @pytest.mark.parametrize(("least", "shape"), [(3, (3, 3)), (5, (1, 64)), (300, (1, 512))])

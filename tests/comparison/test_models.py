@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import verdicts
 from layers import random_weights
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 from rows import each_row
 
 import pyrnnx
@@ -42,25 +43,19 @@ def build(*, second: CellName = "GRU", seed: int = 1, outputs: tuple[str, str] =
         ("lstm", RecurrentOp("LSTM", H, Direction.BIDIRECTIONAL), I),
         ("second", RecurrentOp(second, H), 2 * H),
     ):
-        constants |= {f"{name}.{which}": array for which, array in random_weights(op, size, seed=seed).items()}
-    first, last = ([f"{layer}.{which}" for which in "WRB"] for layer in ("lstm", "second"))
-    nodes = [
-        helper.make_node("LSTM", ["X", *first], ["both"], "lstm", hidden_size=H, direction="bidirectional"),
-        helper.make_node("Transpose", ["both"], ["swapped"], perm=[0, 2, 1, 3]),
-        helper.make_node("Reshape", ["swapped", "shape"], ["flat"]),
-        helper.make_node(second, ["flat", *last], outputs, "second", hidden_size=H),
-    ]
-    return typed(nodes, {"X": ["T", "N", I]}, {outputs[0]: ["T", 1, "N", H], outputs[1]: [1, "N", H]}, constants)
-
-
-def typed(nodes: Any, inputs: dict[str, Any], outputs: dict[str, Any], constants: dict[str, Any]) -> onnx.ModelProto:
-    taken, returned = (
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in values.items()]
-        for values in (inputs, outputs)
+        constants |= {f"{name}_{which}": array for which, array in random_weights(op, size, seed=seed).items()}
+    Y, last = outputs
+    result = verdicts.model(
+        f"""(float[T,N,{I}] X) => (float[T,1,N,{H}] {Y}, float[1,N,{H}] {last}) {{
+            both = LSTM<hidden_size = {H}, direction = "bidirectional">(X, lstm_W, lstm_R, lstm_B)
+            swapped = Transpose<perm = [0, 2, 1, 3]>(both)
+            flat = Reshape(swapped, shape)
+            {Y}, {last} = {second}<hidden_size = {H}>(flat, second_W, second_R, second_B)
+        }}""",
+        **constants,
     )
-    tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-    graph = helper.make_graph(nodes, "typed", taken, returned, tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+    result.graph.node[0].name, result.graph.node[3].name = "lstm", "second"
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -224,11 +219,11 @@ def batch_first(path: Path) -> onnx.ModelProto:
     return proto
 
 
-def one_lstm(path: Path, **sizes: int) -> Path:
-    weights = random_weights(RecurrentOp("LSTM", H), I, seed=1)
-    node = helper.make_node("LSTM", ["X", *weights], ["Y", "Y_h"], "lstm", hidden_size=H)
-    X = [sizes.get("T", "T"), sizes.get("N", "N"), I]
-    onnx.save(typed([node], {"X": X}, {"Y": None, "Y_h": None}, weights), path)
+def one_lstm(path: Path, T: int | str = "T", N: int | str = "N") -> Path:
+    text = f"(float[{T},{N},{I}] X) => (Y, Y_h) {{ Y, Y_h = LSTM<hidden_size = {H}>(X, W, R, B) }}"
+    proto = verdicts.model(text, **random_weights(RecurrentOp("LSTM", H), I, seed=1))
+    proto.graph.node[0].name = "lstm"
+    onnx.save(proto, path)
     return path
 
 

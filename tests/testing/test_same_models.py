@@ -11,7 +11,6 @@ import onnx
 import pytest
 import verdicts
 from layers import random_layer, random_weights
-from onnx import helper, numpy_helper
 from rows import each_row
 from same_messages import message
 
@@ -32,31 +31,21 @@ def altered(name: str, row: int) -> Any:
     return copies
 
 
-def typed(nodes: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any], constants: Mapping[str, Array]) -> Any:
-    """Return a model; `inputs` and `outputs` have shapes of float32, or (element type, shape)."""
-    taken, returned = (
-        [
-            helper.make_tensor_value_info(name, *(info if isinstance(info, tuple) else (1, info)))
-            for name, info in values.items()
-        ]
-        for values in (inputs, outputs)
-    )
-    tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-    graph = helper.make_graph(nodes, "graph", taken, returned, tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
-
-
 def proto(weights: Mapping[str, Array] = WEIGHTS, *, shift: float = 0.0) -> Any:
     """Return a GRU, Squeeze of Y, and an addition after it; a second output, Y_h, and integers."""
-    nodes = [
-        helper.make_node("GRU", ["frames", "W", "R", "B", "", "h0"], ["Y", "Y_h"], name="gru", hidden_size=H),
-        helper.make_node("Squeeze", ["Y", "axis"], ["squeezed"]),
-        helper.make_node("Add", ["squeezed", "shift"], ["out"]),
-        helper.make_node("Shape", ["out"], ["size"]),
-    ]
-    inputs, state = {"frames": ["T", "N", I], "h0": [1, "N", H]}, [1, "N", H]
-    constants = {**weights, "axis": np.array([1]), "shift": np.array(shift, "f4")}
-    return typed(nodes, inputs, {"out": ["T", "N", H], "Y_h": state, "size": (7, [3])}, constants)
+    result = verdicts.model(
+        f"""(float[T,N,{I}] frames, float[1,N,{H}] h0) => (float[T,N,{H}] out, float[1,N,{H}] Y_h, int64[3] size) {{
+            Y, Y_h = GRU<hidden_size = {H}>(frames, W, R, B, , h0)
+            squeezed = Squeeze(Y, axis)
+            out = Add(squeezed, shift)
+            size = Shape(out)
+        }}""",
+        **weights,
+        axis=np.array([1]),
+        shift=shift,
+    )
+    result.graph.node[0].name = "gru"
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -102,12 +91,13 @@ def test_a_difference_outside_of_the_layers(model: Model) -> None:
 
 def one_gru(weights: Mapping[str, Array] = WEIGHTS, *, batch_first: bool = False) -> Model:
     """Return a model with the names of the operator; with its X transposed, nobody can tell how it is arranged."""
-    X = "transposed" if batch_first else "X"
-    nodes = [helper.make_node("GRU", [X, "W", "R", "B", "sequence_lens", "initial_h"], ["Y", "Y_h"], hidden_size=H)]
-    if batch_first:
-        nodes.insert(0, helper.make_node("Transpose", ["X"], [X], perm=[1, 0, 2]))
-    inputs = {"X": ["T", "N", I], "sequence_lens": (6, ["N"]), "initial_h": [1, "N", H]}
-    model: Model = read_model(typed(nodes, inputs, {"Y": ["T", 1, "N", H], "Y_h": [1, "N", H]}, weights))
+    first = "x = Transpose<perm = [1, 0, 2]>(X)" if batch_first else ""
+    text = f"""(float[T,N,{I}] X, int32[N] sequence_lens, float[1,N,{H}] initial_h)
+        => (float[T,1,N,{H}] Y, float[1,N,{H}] Y_h) {{
+        {first}
+        Y, Y_h = GRU<hidden_size = {H}>({"x" if batch_first else "X"}, W, R, B, sequence_lens, initial_h)
+    }}"""
+    model: Model = read_model(verdicts.model(text, **weights))
     return model
 
 
@@ -193,8 +183,7 @@ def test_inputs_that_the_model_refuses_are_not_compared() -> None:
 
 def test_a_small_difference_in_a_later_call_is_found(tmp_path: Path) -> None:
     """By the tolerance of the dtype, beside an rtol: the first call alone is within it."""
-    nodes = [helper.make_node("Identity", ["x"], ["y"])]
-    model: Model = read_model(typed(nodes, {"x": (11, ["N", 3])}, {"y": (11, ["N", 3])}, {}))
+    model: Model = read_model(verdicts.model("(double[N,3] x) => (double[N,3] y) { y = Identity(x) }"))
     calls: list[Any] = []
 
     def later(x: Array) -> Array:

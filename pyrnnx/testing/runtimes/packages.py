@@ -15,15 +15,6 @@ from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes.base import Outputs, PackageRuntime
 from pyrnnx.testing.runtimes.models import ModelPackage
 
-FUNCTIONS = {
-    "RNNSequence": "rnn_sequence",
-    "GRUSequence": "gru_sequence",
-    "LSTMSequence": "lstm_sequence",
-    "RNNCell": "rnn_cell",
-    "GRUCell": "gru_cell",
-    "LSTMCell": "lstm_cell",
-}
-
 
 class PyrnnxFunctions(PackageRuntime):
     """The functions of `pyrnnx.frontends.onnx` and `pyrnnx.frontends.openvino`."""
@@ -42,7 +33,8 @@ class PyrnnxFunctions(PackageRuntime):
             function = getattr(importlib.import_module("pyrnnx.frontends.onnx"), case.operator.lower())
             return function(**arrays, **case.attributes, opset=case.opset)
         operation, version = case.operator.split("-")
-        function = getattr(importlib.import_module("pyrnnx.frontends.openvino"), FUNCTIONS[operation])
+        name = f"{case.cell}_{operation.removeprefix(case.cell)}".lower()  # LSTMCell: lstm_cell
+        function = getattr(importlib.import_module("pyrnnx.frontends.openvino"), name)
         # only LSTMs have an older version; their functions take an opset
         first = {"opset": 1} if operation.startswith("LSTM") and version == "1" else {}
         return function(**arrays, **case.attributes, **first)

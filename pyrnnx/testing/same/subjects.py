@@ -10,16 +10,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.comparison import opened
 from pyrnnx.comparison.agreement import Rule
 from pyrnnx.comparison.calls import label
-from pyrnnx.comparison.models.stacks import StackModel
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.frontends.onnx.operators.layers import unbound_node
 from pyrnnx.frontends.torch.modules import module_layer
 from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.layers.layer import Layer
-from pyrnnx.load import is_source, read_model_or_layer
-from pyrnnx.models.layers import AnyLayer, UnboundLayer
+from pyrnnx.models.layers import AnyLayer
 from pyrnnx.models.model import Model
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import (
@@ -32,7 +31,6 @@ from pyrnnx.operator.conventions import (
     rearrange,
     weight_axes,
 )
-from pyrnnx.stacks.stack import Stack
 from pyrnnx.testing.same import torch_modules
 from pyrnnx.testing.same.functions import EVERYDAY_NAMES, Call, read_call
 
@@ -157,12 +155,9 @@ Subject: TypeAlias = LayerSubject | FunctionSubject | Model
 
 def read_subject(letter: str, value: Any, opset: int) -> Subject:
     """Return a compared object as a layer, model or function."""
-    if is_source(value):
-        value = read_model_or_layer(value)
-    if isinstance(value, (Model, Stack)):
-        return StackModel(value) if isinstance(value, Stack) else value
-    if isinstance(value, (Layer, UnboundLayer)) and not isinstance(value, type):
-        return LayerSubject(value)
+    subject = opened(value)
+    if subject is not None:
+        return subject if isinstance(subject, Model) else LayerSubject(subject)
     if hasattr(value, "op_type") and hasattr(value, "attribute") and not isinstance(value, type):
         unbound = unbound_node(value, {}, opset)
         return LayerSubject(unbound, dict(unbound.parts.inputs))
