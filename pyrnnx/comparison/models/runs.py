@@ -43,22 +43,24 @@ class Matched(NamedTuple):
 
     def in_b(self, name: str, array: Any) -> Any:
         """Return an array of a in the arrangement of b."""
-        axes = self.axes.get(self.names.get(name, ("", "")))
-        if axes is None or np.ndim(array) != len(axes[0]):
-            return array
-        return rearrange(np.asarray(array), *axes)
+        return _turned(array, *self.axes.get(self.names.get(name, ("", "")), ("", "")))
 
     def values(self, run: Run) -> dict[str, tuple[Any, Any]]:
         """Return outputs of both models as a has them, by the names in the results; None is no output."""
         return {
-            name: (run.outputs_a.get(first), self.in_a(first, second, run.outputs_b.get(second)))
-            for name, (first, second) in self.names.items()
+            name: (
+                run.outputs_a.get(both[0]),
+                _turned(run.outputs_b.get(both[1]), *self.axes.get(both, ("", ""))[::-1]),
+            )
+            for name, both in self.names.items()
         }
 
-    def in_a(self, first: str, second: str, array: Any) -> Any:
-        """Return an output of b, by the names of both, in the arrangement of a."""
-        axes = self.axes.get((first, second))
-        return array if axes is None or axes[0] == axes[1] else rearrange(np.asarray(array), axes[1], axes[0])
+
+def _turned(array: Any, before: str, after: str) -> Any:
+    """Return an array in other axes; unchanged if it does not have those before."""
+    if before == after or np.ndim(array) != len(before):
+        return array
+    return rearrange(np.asarray(array), before, after)
 
 
 def matched_inputs(a: Model, b: Model, axes: Axes) -> Matched:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -113,13 +112,9 @@ def _compared(output: Array, right: Array, dtype: str) -> tuple[str, float | Non
     if largest <= allowed:
         return "", largest
     first = _first(distance == largest, output, right)
-    return f"largest difference {_number(largest)}: {first} (allowed {_number(allowed)})", largest
+    return f"largest difference {largest:.3g}: {first} (allowed {allowed:.3g})", largest
 
 
 def _first(mask: Array, output: Array, right: Array) -> str:
     index = first_index(mask)
     return f"{float(output[index]):.6g} at [{', '.join(map(str, index))}], expected {right[index]:.6g}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}" if math.isfinite(value) else str(value)
