@@ -312,8 +312,8 @@ def chosen(caller: str, against: Sequence[str] | None, installed: Mapping[str, b
 
 
 def _tolerance(rule: Rule, outputs: Mapping[str, Any]) -> str:
-    limits = rule.limits(*(np.asarray(array).dtype.name for array in outputs.values()))
-    return f"{limits.atol:g}" if limits.atol == limits.rtol else f"{limits.atol:g}, relative {limits.rtol:g}"
+    atol, rtol = rule.limits(*(np.asarray(array).dtype.name for array in outputs.values()))
+    return f"{atol:g}" if atol == rtol else f"{atol:g}, relative {rtol:g}"
 
 
 def _alone_models(

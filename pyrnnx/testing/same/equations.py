@@ -98,7 +98,7 @@ def run(cell: CellName, given: Arguments) -> dict[str, AnyArray]:
     D, _, H = given["R"].shape
     rows = given.get("equations") or equations_of(cell, given)
     backward = given.get("backward") or _BACKWARD[given["direction"]]
-    ends = given.get("ends", lengths)
+    ends: Any = given.get("ends", lengths)
     states = {"H": "initial_h", "C": "initial_c"} if cell == "LSTM" else {"H": "initial_h"}
     Y, last = np.zeros((T, D, N, H)), {name: np.zeros((D, N, H)) for name in states}
     for d, step in enumerate(_steps(cell, given, rows)):

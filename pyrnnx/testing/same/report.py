@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def _gates_of_the_oracle(call: LayerCall, place: Place) -> list[str]:
     return [f"that step by the oracle: {words}"]
 
 
-def _judged(call: LayerCall, rule: Rule, oracles: dict[str, Arrays]) -> str:
+def _judged(call: LayerCall, rule: Rule, oracles: Mapping[str, Arrays]) -> str:
     """Return which side is away from the oracle."""
     first = next(iter(oracles.values()))
     away = [

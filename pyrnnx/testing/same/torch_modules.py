@@ -83,7 +83,8 @@ def _states(module: Any, tensors: Mapping[str, Any]) -> Any:
 
 
 def _run_sequence(module: Any, tensors: Mapping[str, Any], always_packed: bool) -> dict[str, AnyArray]:
-    X, lengths, rnn = tensors["X"], tensors.get("sequence_lens"), torch_package().nn.utils.rnn
+    X, rnn = tensors["X"], torch_package().nn.utils.rnn
+    lengths: Any = tensors.get("sequence_lens")
     seq_length = X.shape[1 if module.batch_first else 0]
     is_packed = lengths is not None and (always_packed or bool((lengths != seq_length).any()))
     if is_packed:
