@@ -74,7 +74,7 @@ REJECTED: dict[str, dict[str, tuple[str, str]]] = {
         "optional input": ("{onnx} b.xml --layer small_rnn --optional-input X", "--optional-input was given"),
         "unknown optional input": (
             "{onnx} b.onnx --layer small_rnn --optional-input X",
-            "inputs has 'X'; expected a list of some of sequence_lens",
+            "inputs is ('X',); expected a list of some of sequence_lens",
         ),
         "input of a layer": ("{onnx} b.onnx --layer small_rnn --input X=1", "expected it only for models"),
         "prefix": ("{onnx} b.xml --prefix a.", "--prefix does not apply to"),
