@@ -124,8 +124,6 @@ class BoundLayer(Layer):
         """
         inputs = check.arguments(self.label, self.convention, self._arguments, arrays, named, all_required=True)
         if len(inputs) != len(self._arguments):
-            if "X" in inputs:  # an error in X comes before one about missing arrays
-                check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, {"X": inputs["X"]})
             raise _missing(self.label, self.convention, self._arguments, inputs)
         outputs = zip(self.output_names, self.run(**inputs), strict=True)
         return tuple(array for name, array in outputs if name in self.operation.outputs)

@@ -49,8 +49,6 @@ EVERYTHING = [make_case(f"{operation}-all", operation, all_attributes(operation)
 EVERYTHING += [
     replace(EVERYTHING[1], name="GRU-lbr", attributes={**EVERYTHING[1].attributes, "linear_before_reset": True})
 ]
-CELL_OF = {"RNN": "RNNCell-1", "GRU": "GRUCell-3", "LSTM": "LSTMCell-4"}
-CELLS = [make_case(f"{case.name}-cell", CELL_OF[case.cell], {"clip": 0.75}) for case in EVERYTHING]
 each_sequence = each_row("case", EVERYTHING)
 
 
@@ -78,21 +76,7 @@ def input_forget_cases() -> list[Case]:
     return cases
 
 
-def cases_of_many_alphas() -> list[Case]:
-    """Return cases whose functions all take a parameter, each that of its own place."""
-    attributes: dict[str, list[Any]] = {
-        "activations": ["Elu", "HardSigmoid", "LeakyRelu"],
-        "activations_alpha": [0.5, 0.25, 0.125],
-    }
-    return [
-        make_case(
-            f"{case.name}-alphas", case.operator, {k: v[: len(DEFAULTS[case.cell])] for k, v in attributes.items()}
-        )
-        for case in (*EVERYTHING, *CELLS)
-    ]
-
-
-@each_row("case", [*OPENVINO_CASES, *input_forget_cases(), *cases_of_many_alphas()])
+@each_row("case", [*OPENVINO_CASES, *input_forget_cases()])
 def test_case_agrees_with_the_oracle(case: Case) -> None:
     check(case)
 

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-from layers import random_layer
 from lxml import etree
-from openvino_layers import H, I, N, T, assert_same, function, make_arrays, number_of_weights, shapes_of, write
+from openvino_layers import I, N, T, assert_same, function, make_arrays, number_of_weights, shapes_of, write
 from rows import each_row
 
-from pyrnnx import PyrnnxError, RecurrentOp, compare
+from pyrnnx import RecurrentOp
 from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, read_layer
 
 each_type = each_row("kind", OPERATIONS)
@@ -181,15 +179,3 @@ def test_ports_in_other_forms(kind: str) -> None:
     assert ([port.shape for port in unranked.inputs], unranked.sizes) == ([(None,) * rank for rank in ranks], {})
     for layer in (reordered, dynamic, unranked):
         assert_same(layer(*arrays), wanted)
-
-
-def test_version_1_and_onnx_are_the_same_with_peepholes() -> None:
-    """compare() takes the ONNX layer's P, in the order i, o, f, to the order f, i, o."""
-    onnx_layer = random_layer(RecurrentOp("LSTM", H, input_forget=True), I, peepholes=True)
-    layer = read_layer(write("LSTMSequence-1", {"input_forget": "true"}))
-    comparison = compare(onnx_layer, layer)
-    assert not comparison.operators
-    assert comparison.largest_difference <= 1e-6  # the biases are summed before they are added, in float32
-    assert "f, i, o" in str(comparison)
-    with pytest.raises(PyrnnxError, match=r"P \(peepholes\) cannot be expressed"):
-        compare(onnx_layer, read_layer(write("LSTMSequence-5")))

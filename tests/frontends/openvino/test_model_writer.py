@@ -161,7 +161,10 @@ def test_bounds_of_a_slice_without_axes(tmp_path: Path) -> None:
             np.testing.assert_array_equal(array, ROW[:, 1:3])
 
 
-@each_row("name", ["a,b", "a\\b", "é漢字😀", "a/b:0", "node0", "stack", "x" * 5000])
+@each_row(
+    "name",
+    ["a,b", "a<b>&\"'c", "tab\t, line\n and \r", " blank ", "a\\b", "é漢字😀", "a/b:0", "node0", "stack", "x" * 5000],
+)
 def test_names_of_inputs_outputs_and_layers(name: str, tmp_path: Path) -> None:
     proto = Stack("GRU", 1).model()
     renamed = {"x": name, proto.graph.output[0].name: f"{name} out"}

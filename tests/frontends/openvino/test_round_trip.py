@@ -80,17 +80,3 @@ def test_cells(name: str, flags: dict[str, Any], tmp_path: Path) -> None:
     layer = BoundLayer(OPERATIONS[name], op, *weights)
     there = run_openvino(write_model(layer, tmp_path / "cell.xml"), inputs)
     assert_close(there, layer(*inputs), TOLERANCE)
-
-
-@each_row("name", ["a<b>&\"'c", "é漢字", "tab\t, line\n and \r", "X", "Y", "a,b", " blank "])
-def test_names(name: str, tmp_path: Path) -> None:
-    """OpenVINO sees the name, and no other layer or tensor suffers from it."""
-    op = RecurrentOp("RNN", 5)
-    layer = BoundLayer(OPERATIONS["RNNCell-1"], op, *cell_arrays(op)[1], name=name)
-    path = write_model(layer, tmp_path / "named.xml")
-    assert list(read_model(path).layers) == [name]
-    model = openvino.Core().read_model(path)
-    names = [node.get_friendly_name() for node in model.get_ops()]
-    assert [node.get_friendly_name() for node in model.get_ops() if node.get_type_name() == "RNNCell"] == [name]
-    assert len(set(names)) == len(names)
-    assert [port.any_name for port in (*model.inputs, *model.outputs)] == ["X", "H", "Ho"]
