@@ -155,7 +155,7 @@ def test_wrong(name: str, tmp_path: Path) -> None:
 def test_layers_take_whole_sequences(tmp_path: Path) -> None:
     from scoring_data import lstm
 
-    with pytest.raises(ArgumentError, match="stream is True; expected False"):
+    with pytest.raises(ArgumentError, match="stream is True; expected None for a layer"):
         pyrnnx.score(lstm(), write_npy(tmp_path / "in", ITEMS), tmp_path / "out", **OPTIONS)
 
 

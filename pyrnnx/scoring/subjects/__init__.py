@@ -18,52 +18,44 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.load import is_source, read_model_or_layer
 from pyrnnx.models.model import Model
 from pyrnnx.scoring.subjects.interface import Subject
-from pyrnnx.scoring.subjects.layers import LayerSubject, StackSubject
+from pyrnnx.scoring.subjects.layers import LayerSubject
 from pyrnnx.scoring.subjects.models import ModelSubject
 from pyrnnx.scoring.subjects.streams import StreamSubject
 from pyrnnx.stacks.stack import Stack
 
 
 def subject_of(
-    model: Any,
-    *,
-    input: str | None,  # as the argument of `score`
-    axes: str | None,
-    lengths: str | None,
-    inputs: Mapping[str, Any] | None,
-    outputs: Sequence[str] | None,
-    stream: bool | Mapping[str, str] = False,
-    step: int | None = None,
+    model: Any, *, outputs: Sequence[str] | None, stream: Any, step: int | None = None, **options: Any
 ) -> Subject:
-    """Return the subject of a model, a layer, a stack or a path; `step` is the size of a frame with its context."""
+    """Return the subject of a model, a layer, a stack or a path.
+
+    `outputs`, `stream` and `options` (input, axes, lengths and inputs) are arguments of `score`; `step` is the size of
+    a frame with its context.
+    """
     if is_source(model) or isinstance(model, bytes):
         model = read_model_or_layer(model)
     if not isinstance(stream, (bool, Mapping)):
         raise ArgumentError(f"score: stream is {shown(stream)}; expected True, False or a mapping {{output: input}}")
-    is_stream = stream is not False
     if isinstance(model, (Layer, Stack)):
-        if is_stream:
-            raise ArgumentError(
-                f"score: {model.label}: stream is {shown(stream)}; expected False, because a layer or stack takes "
-                "whole sequences"
-            )
-        for name, value in (("input", input), ("axes", axes), ("lengths", lengths), ("inputs", inputs)):
+        for name, value in {**options, "stream": stream or None}.items():
             if value is not None:
                 raise ArgumentError(
-                    f"score: {model.label}: {name} is {shown(value)}; expected None for a layer or stack"
+                    f"score: {model.label}: {name} is {shown(value)}; expected None for a layer or stack, which takes "
+                    "whole sequences"
                 )
-        return LayerSubject(model, outputs) if isinstance(model, Layer) else StackSubject(model, outputs)
+        return LayerSubject(model, outputs)
     if not isinstance(model, Model):
         raise ArgumentError(
             f"score: model has type {type(model).__name__}; expected a path, a Model, a Stack, or a Layer with weights"
         )
+    input, axes, lengths, inputs = (options[name] for name in ("input", "axes", "lengths", "inputs"))
     if inputs is not None and not isinstance(inputs, Mapping):
         raise ArgumentError(f"score: inputs is {shown(inputs)}; expected a mapping of arrays by names of inputs")
-    if not is_stream:
+    if stream is False:
         return ModelSubject(model, input, axes, lengths, inputs or {}, outputs)
     if lengths is not None:
         raise ArgumentError(
             f"score: lengths is {shown(lengths)}; expected None for a stream, which has one step a push"
         )
-    states = None if stream is True else dict(stream)  # type: ignore[arg-type]
+    states = None if stream is True else dict(stream)
     return StreamSubject(model, states, input, axes, inputs or {}, outputs, step)

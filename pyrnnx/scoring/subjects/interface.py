@@ -50,6 +50,7 @@ class Subject(ABC):
     """Model or layer that can be called with batches and can be pickled."""
 
     label: str
+    what: Any  # model or layer with its constants, the basis of its checksum
     input: Input
     mixes_lengths: bool  # whether items of different lengths may share a call
     lengths: str | None = None  # input of a model that takes the lengths
@@ -57,14 +58,17 @@ class Subject(ABC):
     is_trusted: bool = False  # whether rows are known to be independent, so that batches need no check
     pushes: bool = False  # whether a call runs the model once for each time step, so that batches may be large
 
-    @property
-    @abstractmethod
-    def what(self) -> Any:
-        """Model or layer with its constants, the basis of its checksum."""
-
-    @abstractmethod
     def rows(self, batch: int | None) -> int:
-        """Return the number of rows of a call for the argument `batch` of `score`."""
+        """Return the number of rows of a call for the argument `batch` of `score`, 1 by default."""
+        takes = self.input
+        fixed = takes.size("N") if "N" in takes.axes else 1
+        if fixed not in (None, batch or 1):
+            declared = f"{shown(takes.name)} has {fixed} rows" if "N" in takes.axes else "axes has no N for rows"
+            condition = " if its rows are independent" if fixed != 1 else ""
+            raise ArgumentError(
+                f"score: {self.label}: batch is {batch or 1}; expected {fixed}{condition}, because {declared}"
+            )
+        return batch or 1
 
     @abstractmethod
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:

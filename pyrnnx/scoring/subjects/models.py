@@ -35,14 +35,17 @@ class ModelSubject(Subject):
         # A copy of an IR with variables: each call resets them, and must not change the caller's model.
         self._has_variables = bool(getattr(model, "variables", ()))
         self.label, self._model = model.label, copy.deepcopy(model) if self._has_variables else model
-        infos = {info.name: info for info in model.inputs}
-        self._constants = {key: as_array(f"score: {self.label}", shown(key), value) for key, value in constants.items()}
-        if lengths is not None and (not isinstance(lengths, str) or lengths not in infos):
-            raise ArgumentError(f"score: {self.label}: lengths is {shown(lengths)}; expected one of {names_of(infos)}")
+        self._infos = {info.name: info for info in model.inputs}
+        self._constants = arrays_of(self.label, constants)
+        self.what = self._model, self._constants
+        if lengths is not None and (not isinstance(lengths, str) or lengths not in self._infos):
+            raise ArgumentError(
+                f"score: {self.label}: lengths is {shown(lengths)}; expected one of {_names_of(self._infos)}"
+            )
         self.lengths, self.mixes_lengths = lengths, lengths is not None
-        self._states = self._state_shapes(infos)
+        self._states = self._state_shapes()
         supplied = {*self._constants, *self._states, self.lengths}
-        info = sequences_input(self.label, name, infos, supplied, self._hint(infos))
+        info = sequences_input(self.label, name, self._infos, supplied, self._hint())
         known = layer_axes(model)
         letters = checked_axes(self.label, info, axes, known.get(info.name))
         shape = tuple(map(fixed, info.shape or [None] * len(letters)))
@@ -53,27 +56,26 @@ class ModelSubject(Subject):
         same = "N" in self.input.axes and known.get(info.name) == self.input.axes
         self.axes = {output: known[output] for output in names if same and output in known}
 
-    def _state_shapes(self, infos: Mapping[str, TensorInfo]) -> dict[str, tuple[str, dict[str, int], str]]:
-        """Return axes, sizes and dtypes of the inputs that are initial states and have no other value."""
+    def _state_shapes(self) -> dict[str, tuple[str, dict[str, int]]]:
+        """Return axes and sizes of the inputs that are initial states and have no other value."""
         states = {}
         for key, layer in layer_values(self._model).items():
             op = self._model.layers[key].op
-            for argument in _STATES:
-                for name in layer[argument].names if argument in layer else ():
-                    if name in infos and not infos[name].optional and name not in self._constants:
-                        if op is None:
-                            raise UnsupportedError(
-                                f"score: {self.label}: {key} declares no hidden_size; expected {shown(name)} in inputs"
-                            )
-                        sizes = {"D": op.num_directions, "H": op.hidden_size}
-                        states[name] = layer[argument].axes, sizes, str(infos[name].dtype)
+            values = [layer[argument] for argument in _STATES if argument in layer]
+            for name, axes in ((name, value.axes) for value in values for name in value.names):
+                if name in self._infos and not self._infos[name].optional and name not in self._constants:
+                    if op is None:
+                        raise UnsupportedError(
+                            f"score: {self.label}: {key} declares no hidden_size; expected {shown(name)} in inputs"
+                        )
+                    states[name] = axes, {"D": op.num_directions, "H": op.hidden_size}
         return states
 
-    def _hint(self, infos: Mapping[str, TensorInfo]) -> str:
+    def _hint(self) -> str:
         """Return the end of a message on inputs without a value: what could supply them."""
         layers = [layer for layer in layer_values(self._model).values() if "sequence_lens" in layer]
         lengths = {name for layer in layers for name in layer["sequence_lens"].names}
-        if self.lengths is None and (named := [name for name in infos if name in lengths]):
+        if self.lengths is None and (named := [name for name in self._infos if name in lengths]):
             return f"; or lengths={named[0]!r}, the lengths of the rows"
         try:
             pairs = state_pairs.pairs_of(self.label, self._model.inputs, self._model.outputs, None)
@@ -83,41 +85,27 @@ class ModelSubject(Subject):
         words = ", ".join(f"{shown(after)} as {shown(before)}" for before, after in fed.items())
         return f"; or stream=True, which feeds {words} back from call to call" if fed else ""
 
-    @property
-    def what(self) -> Any:
-        return self._model, self._constants
-
-    def rows(self, batch: int | None) -> int:
-        return rows_of_model(self.label, self.input, batch)
-
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
         inputs: dict[str, Any] = {self.input.name: batch, **self._constants}
-        rows = len(lengths)
-        for name, (axes, sizes, dtype) in self._states.items():
-            inputs[name] = np.zeros([rows if axis == "N" else sizes[axis] for axis in axes], named_dtype(dtype))
+        for name, (axes, sizes) in self._states.items():
+            shape = [len(lengths) if axis == "N" else sizes[axis] for axis in axes]
+            inputs[name] = np.zeros(shape, named_dtype(str(self._infos[name].dtype)))
         if self.lengths is not None:
-            declared = next(info.dtype for info in self._model.inputs if info.name == self.lengths)
-            inputs[self.lengths] = lengths.astype(named_dtype(declared or "int32"))
+            inputs[self.lengths] = lengths.astype(named_dtype(self._infos[self.lengths].dtype or "int32"))
         if self._has_variables:
             self._model.reset_state()  # type: ignore[attr-defined]  # a method of IRs only
         results: dict[str, Any] = self._model(inputs, outputs=self._outputs)
         return results
 
 
+def arrays_of(label: str, inputs: Mapping[str, Any]) -> dict[str, AnyArray]:
+    return {name: as_array(f"score: {label}", shown(name), value) for name, value in inputs.items()}
+
+
 def layer_axes(model: Model) -> dict[str, str]:
     """Return the axes of the inputs and outputs of recurrent layers, by name."""
     layers = layer_values(model).values()
     return {name: value.axes for layer in layers for value in layer.values() for name in value.names}
-
-
-def rows_of_model(label: str, takes: Input, batch: int | None) -> int:
-    """Return the number of rows of a call, 1 by default."""
-    fixed = takes.size("N") if "N" in takes.axes else 1
-    if fixed not in (None, batch or 1):
-        declared = f"{shown(takes.name)} has {fixed} rows" if "N" in takes.axes else "axes has no N for rows"
-        beside = " if its rows are independent" if fixed != 1 else ""
-        raise ArgumentError(f"score: {label}: batch is {batch or 1}; expected {fixed}{beside}, because {declared}")
-    return batch or 1
 
 
 def sequences_input(
@@ -129,16 +117,16 @@ def sequences_input(
     if name is not None:
         if not isinstance(name, str) or name not in infos:
             raise ArgumentError(
-                f"score: {label}: input is {shown(name)}; expected one of {names_of(infos)}", argument="input"
+                f"score: {label}: input is {shown(name)}; expected one of {_names_of(infos)}", argument="input"
             )
         if free:
             raise ArgumentError(
-                f"score: {label}: inputs lacks {names_of(free)}, which the model needs besides the sequences of "
+                f"score: {label}: inputs lacks {_names_of(free)}, which the model needs besides the sequences of "
                 f"{shown(name)}{hint}"
             )
         return infos[name]
     if len(free) != 1:
-        problem = f"these inputs have no value: {names_of(free)}" if free else "every input has a value"
+        problem = f"these inputs have no value: {_names_of(free)}" if free else "every input has a value"
         raise ArgumentError(
             f"score: {label}: {problem}; set the one that takes the sequences as input (--sequences), and the "
             f"others as inputs (--input){hint}"
@@ -153,8 +141,7 @@ def fixed(dimension: Dimension) -> int | None:
     return dimension if isinstance(dimension, int) else None
 
 
-def names_of(names: Iterable[str]) -> str:
-    """Return names for a message."""
+def _names_of(names: Iterable[str]) -> str:
     return ", ".join(map(shown, names)) or "none"
 
 

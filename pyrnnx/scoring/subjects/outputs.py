@@ -174,30 +174,30 @@ def _changed_axis(name: str, a: AnyArray, b: AnyArray) -> int | None:
 
 
 def check_batch(scorer: Scorer, names: Sequence[str], items: Sequence[AnyArray]) -> None:
-    """Compare the results of a batch with those of its items alone."""
+    """Compare the results of a batch, the longest item first, with those of its items alone."""
     subject = scorer.subject
     if subject.pushes:
         items = [item[:PUSHES] for item in items]
+    is_open = subject.input.size("N") is None
+    option = f"leave out batch={scorer.rows}" if is_open else f"a model whose {scorer.rows} rows are independent"
+    trials = [(option, items)]
+    if subject.lengths is not None and len(set(map(len, items))) > 1:
+        equal = [_sequence(item, len(items[0])) for item in items]
+        lengths = f"leave out lengths={subject.lengths!r}, so that only items of equal length share a call"
+        trials = [(option, equal), (lengths, items)]
+    for option, trial in trials:
+        if problem := _problem(scorer, names, trial):
+            raise ArgumentError(
+                f"score: {subject.label}: {problem}; expected the same results in a batch as alone: {option}"
+            )
+
+
+def _problem(scorer: Scorer, names: Sequence[str], items: Sequence[AnyArray]) -> str:
+    """Return what differs in a batch in words; "" if nothing does."""
     try:
         alone = [scorer.run([item])[0] for item in items]
     except PyrnnxError:  # a bad item, which the run reports
-        return
-    problem = _problem(scorer, names, items, alone)
-    if not problem:
-        return
-    is_open = subject.input.size("N") is None
-    option = f"leave out batch={scorer.rows}" if is_open else f"a model whose {scorer.rows} rows are independent"
-    if subject.lengths is not None and len(set(map(len, items))) > 1:
-        equal = [_sequence(item, max(map(len, items))) for item in items]
-        if not _problem(scorer, names, equal, [scorer.run([item])[0] for item in equal]):
-            option = f"leave out lengths={subject.lengths!r}, so that only items of equal length share a call"
-    raise ArgumentError(f"score: {subject.label}: {problem}; expected the same results in a batch as alone: {option}")
-
-
-def _problem(
-    scorer: Scorer, names: Sequence[str], items: Sequence[AnyArray], alone: Sequence[Mapping[str, AnyArray]]
-) -> str:
-    """Return what differs in a batch in words; "" if nothing does."""
+        return ""
     try:
         batch = scorer.run(items)
     except PyrnnxError as error:

@@ -10,12 +10,9 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.models.model import Model
-from pyrnnx.operator.check import as_array
 from pyrnnx.operator.tensor_info import TensorInfo
 from pyrnnx.scoring.subjects.interface import Input, Subject, chosen_outputs
-from pyrnnx.scoring.subjects.models import checked_axes, fixed, layer_axes, rows_of_model, sequences_input
-
-Shapes = Mapping[str, tuple[int, ...]]
+from pyrnnx.scoring.subjects.models import arrays_of, checked_axes, fixed, layer_axes, sequences_input
 
 
 class StreamSubject(Subject):
@@ -46,7 +43,7 @@ class StreamSubject(Subject):
         step: int | None,
     ) -> None:
         self.label, self.axes = model.label, {}
-        values = {key: as_array(f"score: {self.label}", shown(key), value) for key, value in constants.items()}
+        values = arrays_of(self.label, constants)
         try:
             self._stream = model.stream(states)
         except PyrnnxError as error:
@@ -54,6 +51,7 @@ class StreamSubject(Subject):
         fed = set(self._stream.states.values())
         self._initial = {key: value for key, value in values.items() if key in fed}
         self._constants = {key: value for key, value in values.items() if key not in fed}
+        self.what = model, self._initial, self._constants, dict(self._stream.states)
         infos = {info.name: info for info in model.inputs}
         info = sequences_input(self.label, name, infos, {*self._constants, *fed})
         own_axes = layer_axes(model)
@@ -70,8 +68,8 @@ class StreamSubject(Subject):
         self._times = {
             name: own_axes[name].index("T") for name in self._outputs if same and "T" in own_axes.get(name, "")
         }
-        self._shapes: dict[int, Shapes] = {}  # of states and outputs, by the rows of the first calls
-        self._rows_axes: dict[str, int] = {}
+        # Of states and outputs in the first calls, with one row and with two.
+        self._shapes: dict[int, dict[str, tuple[int, ...]]] = {}
 
     def _push_axes(
         self, info: TensorInfo, axes: Any, known: str | None, step: int | None
@@ -92,13 +90,6 @@ class StreamSubject(Subject):
         if step is not None and len(opened) == 1:
             sizes[opened[0]] = step
         return letters, tuple(sizes)
-
-    @property
-    def what(self) -> Any:
-        return self._stream.model, self._initial, self._constants, dict(self._stream.states)
-
-    def rows(self, batch: int | None) -> int:
-        return rows_of_model(self.label, self.input, batch)
 
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
         """Return the outputs [pushes, ...] of items; a push has the rows of the items that are not over."""
@@ -125,31 +116,21 @@ class StreamSubject(Subject):
             frame = frames[step][:active] if has_rows else frames[step]
             outputs = self._stream.push({self.input.name: self._push(frame), **self._constants})
             if step == 0 and leave and rows in (1, 2) and rows not in self._shapes:
-                self._learn_rows(rows, outputs)
+                arrays = {**self._stream.state, **{name: outputs[name] for name in self._outputs}}
+                self._shapes[rows] = {name: np.shape(array) for name, array in arrays.items()}
             for name, pieces in results.items():
                 pieces.append(outputs[name])
         return {name: self._joined(name, pieces) for name, pieces in results.items()}
 
-    def _learn_rows(self, rows: int, outputs: Mapping[str, AnyArray]) -> None:
-        """Find the axes of rows of states and outputs by the shapes for one row and for two."""
-        arrays = {**self._stream.state, **{name: outputs[name] for name in self._outputs}}
-        self._shapes[rows] = {name: np.shape(array) for name, array in arrays.items()}
-        if len(self._shapes) < 2:
-            return
-        for name, single in self._shapes[1].items():
-            double = self._shapes[2][name]
-            axes = [axis for axis, (a, b) in enumerate(zip(single, double, strict=False)) if a != b]
-            if len(single) != len(double) or len(axes) != 1:
-                raise ArgumentError(
-                    f"{shown(name)} has shape {single} for a row and {double} for two; expected an axis of rows, or "
-                    "batch=1"
-                )
-            self._rows_axes[name] = axes[0]
-
     def _rows_axis(self, name: str) -> int:
-        if name not in self._rows_axes:
-            raise ArgumentError(f"{shown(name)} has no axis of rows that the first pushes show; expected batch=1")
-        return self._rows_axes[name]
+        """Return the axis of rows of a state or an output."""
+        single, double = (self._shapes[rows][name] for rows in (1, 2))
+        axes = [axis for axis, (a, b) in enumerate(zip(single, double, strict=False)) if a != b]
+        if len(single) != len(double) or len(axes) != 1:
+            raise ArgumentError(
+                f"{shown(name)} has shape {single} for a row and {double} for two; expected an axis of rows, or batch=1"
+            )
+        return axes[0]
 
     def _push(self, frame: AnyArray) -> AnyArray:
         """Return the steps of all rows as the model takes them."""
@@ -192,6 +173,5 @@ class StreamSubject(Subject):
             by_row = np.moveaxis(joined, axis + 1, 1)
             for step, array in enumerate(pieces):
                 by_row[step, : array.shape[axis]] = np.moveaxis(array, axis, 0)
-        if name in self._times and joined.shape[self._times[name] + 1] == 1:
-            joined = joined.squeeze(self._times[name] + 1)
-        return joined
+        time = self._times.get(name)
+        return joined if time is None or joined.shape[time + 1] != 1 else joined.squeeze(time + 1)
