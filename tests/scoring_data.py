@@ -28,9 +28,14 @@ def sequences(lengths: Sequence[int] = LENGTHS, size: int = SIZE, seed: int = 0)
 def write_npy(folder: Path, items: Sequence[Array]) -> Path:
     """A folder of 000.npy and so on."""
     folder.mkdir(parents=True, exist_ok=True)
-    for index, item in enumerate(items):
-        np.save(folder / f"{index:03}.npy", item)
+    for name, item in named(items).items():
+        np.save(folder / name, item)
     return folder
+
+
+def named(items: Sequence[Array]) -> dict[str, Array]:
+    """Return items by the names of their files."""
+    return {f"{index:03}.npy": item for index, item in enumerate(items)}
 
 
 def write_wav(path: Path, samples: Array, width: int = 2, channels: int = 1) -> None:

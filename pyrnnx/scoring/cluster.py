@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import multiprocessing
-import queue
 import re
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future, wait
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -60,34 +60,32 @@ def check_scheduler(scheduler: Any) -> None:
 def connected(scheduler: Any, workers: int | None) -> Iterator[Workers]:
     """Yield the workers of a scheduler (an address, or a client, which stays open), or those of new local processes."""
     dask = import_distributed()
-    if scheduler is None:
-        with _local_cluster(workers or config.get_num_threads()) as local:
-            yield local
-    elif isinstance(scheduler, str):
-        try:
-            client = dask.Client(scheduler, timeout=ANSWER, set_as_default=False)
-        except Exception as error:  # addresses and networks cause errors of many types
-            reason = printable(str(error)) or f"within {ANSWER} seconds"
-            raise ArgumentError(f"score: scheduler {shown(scheduler)} does not answer ({reason})") from None
-        with _closing(client):
-            yield Workers(client, PATIENCE).started(workers or 1, scheduler)
-    else:
-        yield Workers(scheduler, scheduler._timeout).started(workers or 1, scheduler.scheduler.address)
+    count, threads, timeout = workers or 1, None, ANSWER
+    with contextlib.ExitStack() as stack:
+        if scheduler is None:
+            count, timeout = workers or config.get_num_threads(), PATIENCE
+            threads = max(1, config.get_num_threads() // count)
+            scheduler = stack.enter_context(_closing(_local_cluster(count)))
+        if isinstance(scheduler, dask.Client):
+            client, patience = scheduler, scheduler._timeout
+        else:
+            try:
+                client, patience = dask.Client(scheduler, timeout=timeout, set_as_default=False), PATIENCE
+            except Exception as error:  # addresses and networks cause errors of many types
+                reason = printable(str(error)) or f"within {timeout} seconds"
+                raise ArgumentError(f"score: scheduler {shown(scheduler)} does not answer ({reason})") from None
+            stack.enter_context(_closing(client))
+        yield Workers(client, patience, threads).started(count)
 
 
-@contextlib.contextmanager
-def _local_cluster(count: int) -> Iterator[Workers]:
-    dask = import_distributed()
+def _local_cluster(count: int) -> Any:
     # The argument `memory` bounds the workers' memory. Dask's limit would kill workers for the memory of a large model.
     options = {"n_workers": count, "threads_per_worker": 1, "processes": True, "memory_limit": 0}
     try:
         with _sigint_ignored():  # any free port: another cluster may use the default one
-            cluster = dask.LocalCluster(**options, dashboard_address=":0", silence_logs=logging.CRITICAL)
+            return import_distributed().LocalCluster(**options, dashboard_address=":0", silence_logs=logging.CRITICAL)
     except RuntimeError as error:  # for example if the main script starts processes again in each of them
         raise ArgumentError(f"score: {count} processes could not be started ({reason_of(error)}); {MAIN}") from None
-    with _closing(cluster), _closing(dask.Client(cluster, timeout=PATIENCE, set_as_default=False)) as client:
-        threads = max(1, config.get_num_threads() // count)
-        yield Workers(client, PATIENCE, threads).started(count, cluster.scheduler_address)
 
 
 @contextlib.contextmanager
@@ -120,46 +118,37 @@ def _closing(resource: Any) -> Iterator[Any]:
 
 def _within(seconds: float, call: Callable[..., Any], *arguments: Any) -> Any:
     """Return the result of a call of Dask, which may wait for ever; its thread, that of a daemon, waits on then."""
-    outcome: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+    result: Future[Any] = Future()
 
     def run() -> None:
         try:
-            outcome.put((call(*arguments), None))
+            result.set_result(call(*arguments))
         except BaseException as error:
-            outcome.put((None, error))
+            result.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    try:
-        result, error = outcome.get(timeout=seconds)
-    except queue.Empty:
-        raise TimeoutError(f"no answer within {seconds:g} seconds") from None
-    if error is not None:
-        raise error
-    return result
+    if not wait([result], seconds).done:
+        raise TimeoutError(f"no answer within {seconds:g} seconds")
+    return result.result()
 
 
 class Workers:
-    """Workers of a Dask scheduler.
+    """Workers of the Dask scheduler of a client.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    patience : float
-        Seconds for which the scheduler may be silent or without workers.
-    threads : int, optional
-        Threads of a call in a worker. Default: the worker decides.
+    The scheduler may be silent or without workers for `patience` seconds. A call in a worker has `threads` threads;
+    None: the worker decides.
     """
 
-    def __init__(self, client: Any, patience: float, threads: int | None = None) -> None:
+    def __init__(self, client: Any, patience: float, threads: int | None) -> None:
         self._client, self._patience, self._threads = client, float(patience), threads
 
-    def started(self, count: int, address: Any) -> Workers:
-        """Wait for a number of workers."""
+    def started(self, count: int) -> Workers:
         end = time.monotonic() + PATIENCE
         while self.count() < count:
             if time.monotonic() > end:
+                address = shown(self._client.scheduler.address)
                 raise ArgumentError(
-                    f"score: scheduler {shown(address)} has fewer than {count} workers after {PATIENCE} seconds"
+                    f"score: scheduler {address} has fewer than {count} workers after {PATIENCE} seconds"
                 )
             time.sleep(0.1)
         return self
@@ -192,30 +181,26 @@ class Workers:
                 raise
             raise PyrnnxError(f"score: the scheduler was lost ({printable(str(error))}); {RESUME}") from None
 
-    def scored(self, job: Job, parts: Iterator[Part]) -> Iterator[tuple[dict[str, Any], bool]]:
-        """Yield the result of `score_part` for each part, in order of completion."""
+    def scored(self, job: Job, parts: Iterator[Part]) -> Iterator[dict[str, Any]]:
         from pyrnnx.scoring import dask_worker  # imports distributed
 
         setup = dask_worker.Setup(job, self._threads)
         with self._errors():
             try:
                 self._asked(self._client.register_plugin, setup)
-                yield from self._outcomes(setup.name, parts)
+                yield from self._outcomes(partial(dask_worker.run_part, setup.name), setup.name, parts)
             finally:
                 if self._client.status == "running":
                     with contextlib.suppress(Exception):
                         _within(LOOK, self._client.unregister_worker_plugin, setup.name)
 
-    def _outcomes(self, name: str, parts: Iterator[Part]) -> Iterator[tuple[dict[str, Any], bool]]:
-        from pyrnnx.scoring import dask_worker
-
+    def _outcomes(self, run: Any, name: str, parts: Iterator[Part]) -> Iterator[dict[str, Any]]:
         client = self._client
         pending: set[Any] = set()
         while True:
             room = AHEAD * max(1, sum(self._asked(client.nthreads).values())) - len(pending)
             for part in islice(parts, max(0, room)):
-                key = f"{name}-{part.number}"
-                pending.add(client.submit(dask_worker.run_part, name, part, key=key, pure=False))
+                pending.add(client.submit(run, part, key=f"{name}-{part.number}", pure=False))
             if not pending:
                 return
             for future in self._ready(pending):

@@ -26,7 +26,7 @@ class Frames:
     tail: str = "pad"  # "pad": zeros complete the last frame. "drop": values that do not fill a frame are left out
 
     def count(self, lengths: Any) -> Any:
-        """Return the number of frames of a sequence with this length, or of several: an integer or an array."""
+        """Return the number of frames of a sequence with this length, or of each length of an array."""
         return lengths // self.size if self.tail == "drop" else -(-lengths // self.size)
 
     def cut(self, values: AnyArray) -> AnyArray:
@@ -37,10 +37,7 @@ class Frames:
         padded = np.zeros(self.context + count * self.size, values.dtype)
         values = values[: count * self.size]
         padded[self.context : self.context + len(values)] = values
-        if not count:
-            return np.zeros((0, self.context + self.size), values.dtype)
-        frames = np.lib.stride_tricks.sliding_window_view(padded, self.context + self.size)[:: self.size]
-        return np.ascontiguousarray(frames)
+        return padded[np.arange(count)[:, np.newaxis] * self.size + np.arange(self.context + self.size)]
 
 
 def frames_of(frame: Any, context: Any, tail: Any) -> Frames | None:

@@ -20,7 +20,6 @@ import re
 import socket
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,32 +39,13 @@ _RUN = re.compile(r"[0-9a-f]{32}")
 _UNFINISHED = re.compile(r"(manifest\.json|segments\.csv)\.[0-9a-f]{32}")
 
 
-@dataclass(frozen=True)
 class Folder:
-    """The sink folder, under the same path in every process."""
+    """The sink folder, under the same path in every process; `suffix` ends the names of parts."""
 
-    path: str  # absolute path
-    suffix: str  # suffix of the names of parts
-
-    @property
-    def manifest(self) -> Path:
-        return Path(self.path, "manifest.json")
-
-    @property
-    def segments(self) -> Path:
-        return Path(self.path, "segments.csv")
-
-    @property
-    def parts(self) -> Path:
-        return Path(self.path, "parts")
-
-    @property
-    def records(self) -> Path:
-        return Path(self.path, "done")
-
-    @property
-    def tmp(self) -> Path:
-        return Path(self.path, "tmp")
+    def __init__(self, path: str, suffix: str) -> None:
+        self.path, self.suffix = path, suffix
+        self.manifest, self.segments = Path(path, "manifest.json"), Path(path, "segments.csv")
+        self.parts, self.records, self.tmp = Path(path, "parts"), Path(path, "done"), Path(path, "tmp")
 
     def part(self, number: int) -> Path:
         return self.parts / f"{number:05}{self.suffix}"
@@ -101,7 +81,6 @@ class Folder:
         return {"sha256": checksum, "bytes": _size(self.part(number))}
 
     def finish(self, record: Mapping[str, Any]) -> None:
-        """Write the record of a finished part."""
         _write_text(self.done(record["part"]), self.unfinished(record["run"]), json.dumps(record, indent=1))
 
     def check_run(self, run: str) -> None:
@@ -164,7 +143,6 @@ class Folder:
             writing.remove(closed)
 
     def complete(self, header: Mapping[str, Any], records: list[dict[str, Any]]) -> None:
-        """Write the final manifest, with the records of all parts."""
         self.end(header["run"])
         for record in records:
             path = self.part(record["part"])
@@ -209,7 +187,6 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _loaded(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file."""
     try:
         with open_checked(path) as file:
             value = json.loads(file.read().decode("utf-8"))
@@ -285,7 +262,6 @@ def identity(header: Mapping[str, Any]) -> str:
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the differences between two manifests in words."""
     for key, words in _COMPARED.items():
         old, new = before.get(key), now[key]
         if isinstance(old, dict) and isinstance(new, dict):

@@ -19,7 +19,7 @@ from pyrnnx.scoring.manifest import FORMAT, Folder, identity
 from pyrnnx.scoring.parts import SHARES, Part, boundaries
 from pyrnnx.scoring.segments import segments_of
 from pyrnnx.scoring.sinks import Sink, check_outputs
-from pyrnnx.scoring.sources.base import Bad, Items
+from pyrnnx.scoring.sources.base import Bad, Items, completed
 from pyrnnx.scoring.subjects.digest import digest
 from pyrnnx.scoring.subjects.outputs import Scorer, check_batch, scorer_of
 from pyrnnx.scoring.task import Job
@@ -37,7 +37,6 @@ class Run:
     header: dict[str, Any]  # initial contents of the manifest
 
     def parts(self) -> Iterator[Part]:
-        """Return an iterator that builds the parts one by one."""
         return (Part.of(self.items, self.starts, number) for number in range(len(self.starts) - 1))
 
     def looks_finished(self) -> bool:
@@ -69,7 +68,8 @@ class Run:
             return
         if subject.mixes_lengths:  # padding shows only in a batch of different lengths
             first = next((batch for batch in self._batches(step) if len({length for _, _, length in batch}) > 1), first)
-        read = map(conversion.item, conversion.source.read([place for _, place, _ in first]))
+        values = completed(conversion.source.read([place for _, place, _ in first]), len(first))
+        read = map(conversion.item, values)
         named = [(name, item) for (name, _, _), item in zip(first, read, strict=True) if not isinstance(item, Bad)]
         if len(named) > 1:
             named.sort(key=lambda pair: -len(pair[1]))  # stable
@@ -150,7 +150,6 @@ def _input_sizes(items: Items, conversion: Conversion, memory: int) -> AnyArray:
 
 
 def _too_much(size: float, memory: int) -> str:
-    """Return why an item of this size does not fit, and the memory with which it does."""
     return f"more than 1/{SHARES} of memory={memory}; expected memory={SHARES * size:.0f} or above"
 
 
@@ -164,7 +163,7 @@ def _sample(items: Items, sizes: AnyArray, conversion: Conversion, memory: int, 
         elif sizes[index] > memory // SHARES:
             values = Bad(f"it takes over {sizes[index]:.0f} bytes with its results, {_too_much(sizes[index], memory)}")
         else:
-            values = next(conversion.source.read([items.places[index]]))
+            values = next(completed(conversion.source.read([items.places[index]]), 1))
         item = conversion.item(values)
         if not isinstance(item, Bad):
             return item

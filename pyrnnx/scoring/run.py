@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -224,7 +225,6 @@ def _locked(path: str) -> Iterator[None]:
 
 
 def _sink_path(sink: Any, source: Source) -> str:
-    """Return the absolute path of the sink."""
     if not is_path(sink) or "\0" in os.fspath(sink):
         raise ArgumentError(f"score: sink is {shown_path(sink)}; expected a path")
     if is_url(os.fspath(sink)):
@@ -245,16 +245,18 @@ def _sink_path(sink: Any, source: Source) -> str:
 
 
 def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Progress) -> ScoreReport:
-    records: dict[int, dict[str, Any]] = {}
-    resumed = computed = done = 0
+    job, processes, done = run.job, 0, 0
+    records: list[dict[str, Any]] = []
     show(0, len(run.items))
     try:
-        with _outcomes(run, scheduler, workers) as (outcomes, processes):
+        with ExitStack() as stack:
+            results: Iterator[dict[str, Any]] = (score_part(job, part) for part in run.parts())
+            if workers != 0 and not run.looks_finished():
+                connection = stack.enter_context(cluster.connected(scheduler, workers))
+                processes, results = connection.count(), connection.scored(job, run.parts())
             started = time.perf_counter()
-            for record, was_finished in outcomes:
-                records[record["part"]] = record
-                resumed += was_finished
-                computed += 0 if was_finished else record["items"]
+            for record in results:
+                records.append(record)
                 done += record["items"] + len(record["skipped"])
                 show(done, len(run.items))
             seconds = time.perf_counter() - started
@@ -262,32 +264,20 @@ def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Pr
         parts = run.header["parts"]
         message = f"{len(records)} of {parts} parts are finished; the same call scores the others"
         raise KeyboardInterrupt(message) from None
-    ordered = [records[number] for number in sorted(records)]
-    skipped = {name: reason for record in ordered for name, reason in record["skipped"].items()}
+    records.sort(key=itemgetter("part"))
+    skipped = {name: reason for record in records for name, reason in record["skipped"].items()}
     run.check_unchanged(skipped)
-    run.job.folder.complete(run.header, ordered)
-    items = sum(record["items"] for record in ordered)
+    job.folder.complete(run.header, records)
+    new = [record for record in records if record["run"] == job.run]
     return ScoreReport(
-        sink=run.job.folder.path,
-        items=items,
+        sink=job.folder.path,
+        items=sum(record["items"] for record in records),
         skipped=skipped,
-        hidden=run.job.conversion.source.hidden,
-        parts=len(ordered),
-        resumed=resumed,
-        computed=computed,
+        hidden=job.conversion.source.hidden,
+        parts=len(records),
+        resumed=len(records) - len(new),
+        computed=sum(record["items"] for record in new),
         seconds=seconds,
         workers=processes,
-        batch=run.job.scorer.rows,
+        batch=job.scorer.rows,
     )
-
-
-@contextmanager
-def _outcomes(
-    run: Run, scheduler: str | Client | None, workers: int | None
-) -> Iterator[tuple[Iterator[tuple[dict[str, Any], bool]], int]]:
-    """Yield an iterator of the results of `score_part` for all parts, and the number of worker processes."""
-    if workers == 0 or run.looks_finished():
-        yield (score_part(run.job, part) for part in run.parts()), 0
-        return
-    with cluster.connected(scheduler, workers) as processes:
-        yield processes.scored(run.job, run.parts()), processes.count()

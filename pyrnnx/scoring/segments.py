@@ -40,7 +40,6 @@ class Segments:
 
 
 def checked_threshold(segments: Any) -> float | None:
-    """Return the argument `segments` of `score`."""
     threshold = None if segments is None else scalars.as_number(segments)
     if segments is not None and (threshold is None or not 0 < threshold < 1):
         raise ArgumentError(f"score: segments is {shown(segments)}; expected a threshold between 0 and 1, or None")

@@ -35,12 +35,10 @@ def write_npz(path: Path, arrays: Arrays) -> None:
 
 
 def begin_zarr(folder: Path) -> None:
-    """Create the group that contains the parts."""
     import_zarr().open_group(str(folder), mode="a", zarr_format=3)
 
 
 def write_zarr(path: Path, arrays: Arrays) -> None:
-    """Write a group with the arrays."""
     group = import_zarr().open_group(str(path), mode="w-", zarr_format=3)
     for name, array in arrays.items():
         row = max(1, array.dtype.itemsize * int(np.prod(array.shape[1:])))

@@ -51,21 +51,19 @@ class Job:
         )
 
     def check(self, name: str, item: Any) -> None:
-        """Raise for a bad item or result, unless bad items are skipped."""
         if isinstance(item, Bad) and not self.skip_errors:
             raise ArgumentError(f"score: item {shown(name)}: {printable(item.reason)} (skip_errors=True skips it)")
 
 
-def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
-    """Score a part, and return its record and whether an earlier run had finished it."""
+def score_part(job: Job, part: Part) -> dict[str, Any]:
+    """Score a part, and return its record, perhaps of an earlier run that had finished it."""
     job.folder.check_run(job.run)
     record = job.folder.finished(part, job.identity)
     if record is not None:
-        if record["run"] == job.run:  # written by a worker that died before it reported
-            return record, False
         bad = {part.names[i] for i in part.bad} if job.skip_errors else set()
-        if record["skipped"].keys() <= bad:  # items skipped for other reasons may be readable now
-            return record, True
+        # Its own record: a worker died before it reported. Items skipped for other reasons may be readable now.
+        if record["run"] == job.run or record["skipped"].keys() <= bad:
+            return record
     started = time.perf_counter()
     items, counts = _read(job, part)
     read = time.perf_counter()
@@ -77,7 +75,7 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
     try:
         record = job.folder.finished(part, job.identity)
         if record is not None and record["run"] == job.run:  # this process was cut off or stopped meanwhile
-            return record, False
+            return record
         record = _written(job, part, results, counts)
         times = {"read": read - started, "compute": computed - waited, "write": time.perf_counter() - computed}
         job.folder.finish({**record, "seconds": times, "engine": config.ISA})
@@ -87,7 +85,7 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
             f"score: part {part.number} cannot be written to {shown(path)} ({reason_of(error)}); "
             "finished parts stay valid, and the same call scores the others"
         ) from error
-    return record, False
+    return record
 
 
 def _read(job: Job, part: Part) -> tuple[list[AnyArray | Bad], list[int]]:

@@ -99,19 +99,15 @@ def test_a_source_that_is_missing(tmp_path: Path) -> None:
     assert "gone' does not exist; expected a file, a folder or a URL" in done.stderr
 
 
-def test_batches(files: Path) -> None:
-    status, text, _ = score(files, "--batch", "4", "--json")
-    assert (status, json.loads(text)["batch"]) == (0, 4)
+def test_repeated(files: Path) -> None:
+    options = ("--outputs", "Y_h", "--batch", "4")
     (files / "in" / ".hidden.npy").touch()
-    assert 'hidden   1, names that begin with "."' in score(files, "--batch", "4")[1]
-
-
-def test_json_and_what_was_finished(files: Path) -> None:
-    assert score(files, "--outputs", "Y_h")[0] == 0
-    status, text, _ = score(files, "--outputs", "Y_h", "--json")
+    assert 'hidden   1, names that begin with "."' in score(files, *options)[1]
+    status, text, _ = score(files, *options, "--json")
     found = json.loads(text)
-    assert "nothing to do" in score(files, "--outputs", "Y_h")[1]
+    assert "nothing to do" in score(files, *options)[1]
     assert (status, found["items"], found["resumed"], found["computed"], found["skipped"]) == (0, 5, 1, 0, {})
+    assert found["batch"] == 4
 
 
 def test_bad_items(files: Path) -> None:

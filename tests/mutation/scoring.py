@@ -60,8 +60,8 @@ FAULTS = (
     Fault(
         "skipped items are never retried",
         "pyrnnx/scoring/task.py",
-        'if record["skipped"].keys() <= bad:',
-        'if record["skipped"].keys() >= bad:',
+        'record["skipped"].keys() <= bad:',
+        'record["skipped"].keys() >= bad:',
         "tests/scoring/test_bad_sources.py tests/scoring/test_folder.py tests/scoring/test_score.py",
     ),
     Fault(

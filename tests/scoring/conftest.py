@@ -18,19 +18,15 @@ from pyrnnx.scoring.plan import Run, planned
 
 
 @pytest.fixture(autouse=True)
-def _without_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.fixture(autouse=True)
-def _pickled_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let runs in this process score by a job as a worker has it."""
+def _as_in_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs in this process score by a job as a worker has it, without waiting for the disk."""
 
     def instead(*arguments: Any) -> Run:
         plan = planned(*arguments)
         return dataclasses.replace(plan, job=pickle.loads(pickle.dumps(plan.job)))
 
     monkeypatch.setattr(run, "planned", instead)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 class Killed(BaseException):
@@ -45,9 +41,7 @@ def killed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str, Path], b
     def ending(when: Callable[[str, Path], bool]) -> Iterator[None]:
         dead = False
 
-        def patched(name: str) -> Callable[..., Any]:
-            real = getattr(writing, name)
-
+        def patched(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
             def instead(path: Path, *arguments: Any) -> Any:
                 nonlocal dead
                 dead = dead or when(name, path)
@@ -59,7 +53,7 @@ def killed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str, Path], b
 
         with monkeypatch.context() as patch:
             for name in ("remove", "sync_folder"):
-                patch.setattr(writing, name, patched(name))
+                patch.setattr(writing, name, patched(name, getattr(writing, name)))
             with pytest.raises(Killed):
                 yield
 

@@ -11,14 +11,26 @@ from typing import Any
 import numpy as np
 import pytest
 from rows import each_row
-from scoring_data import PART, READERS, SIZE, assert_equal, expected, lstm, of_npz, sequences, write_npy, write_wav
+from scoring_data import (
+    PART,
+    READERS,
+    SIZE,
+    assert_equal,
+    expected,
+    lstm,
+    named,
+    of_npz,
+    sequences,
+    write_npy,
+    write_wav,
+)
 
 import pyrnnx
 from pyrnnx import PyrnnxError
 
 resource: Any = pytest.importorskip("resource")  # FIFOs and links are of POSIX, too
 ITEMS = sequences((7, 3, 9))
-NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
+NAMED = named(ITEMS)
 
 
 def run(source: Path, **options: Any) -> Any:
@@ -146,13 +158,17 @@ def test_bad_containers(name: str, tmp_path: Path) -> None:
     assert report.items == 2 * (len(ITEMS) if suffix == "parquet" else 1)
 
 
+def described(**values: Any) -> Callable[[Path], object]:
+    return lambda path: path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
 DESCRIPTIONS: dict[str, Callable[[Path], object]] = {
     "no JSON": lambda path: path.write_text("{"),
     "list": lambda path: path.write_text("[]"),
-    "dtype": lambda path: path.write_text(path.read_text().replace("float32", "quux")),
-    "negative": lambda path: path.write_text(json.dumps({**json.loads(path.read_text()), "shape": [-3, SIZE]})),
-    "huge": lambda path: path.write_text(json.dumps({**json.loads(path.read_text()), "shape": [10**30, SIZE]})),
-    "large": lambda path: path.write_text(json.dumps({**json.loads(path.read_text()), "shape": [10**12, SIZE]})),
+    "dtype": described(data_type="quux"),
+    "negative": described(shape=[-3, SIZE]),
+    "huge": described(shape=[10**30, SIZE]),
+    "large": described(shape=[10**12, SIZE]),
 }
 
 
@@ -200,11 +216,10 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_recordings_of_two_rates(tmp_path: Path) -> None:
-    source = tmp_path / "in"
-    source.mkdir()
-    _wav(source / "a.wav")
-    _altered(_wav, 24, (8_000).to_bytes(4, "little"))(source / "b.wav")
+    (tmp_path / "in").mkdir()
+    _wav(tmp_path / "in" / "a.wav")
+    _altered(_wav, 24, (8_000).to_bytes(4, "little"))(tmp_path / "in" / "b.wav")
     words = r"'a.wav' of 16000 samples per second and 'b.wav' of 8000; expected one sample rate, or rate, to which"
     with pytest.raises(PyrnnxError, match=words):
-        run(source, frame=SIZE)
-    assert run(source, frame=SIZE, rate=12_000).items == 2
+        run(tmp_path / "in", frame=SIZE)
+    assert run(tmp_path / "in", frame=SIZE, rate=12_000).items == 2

@@ -1,4 +1,4 @@
-"""Real processes: killed, hanging and lost workers and schedulers, and a network between them that breaks.
+"""Real processes: killed, hanging and lost workers and schedulers.
 
 Every run that ends has the parts of one process, byte for byte. Every wait is for a condition, as long as it takes on a
 slow machine; what is never met ends after PATIENCE seconds.
@@ -7,27 +7,31 @@ slow machine; what is never met ends after PATIENCE seconds.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import pickle
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from scoring_data import READERS, assert_equal, contents, expected, lstm, sequences, write_npy
-from scoring_faults import PATIENCE, Proxy, Scheduler, free_port, proxy, scheduler, wait_until
+from scoring_data import READERS, assert_equal, contents, expected, lstm, named, sequences, write_npy
 
 import pyrnnx
 from pyrnnx import PyrnnxError
+from pyrnnx.scoring import cluster, run
 
 pytestmark = [
     pytest.mark.skipif(find_spec("distributed") is None, reason="needs distributed"),
@@ -35,11 +39,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 ITEMS = sequences(np.random.default_rng(0).integers(1, 40, 120).tolist())
-NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
+PATIENCE = 180  # seconds until a condition counts as never met
 MEMORY = 24_000  # some 20 parts
-TIMEOUT = 6  # seconds of a client
-SHORT = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "8s"}  # until a silent worker counts as dead
 TESTS = str(Path(__file__).parents[1])
+Score = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +58,7 @@ def alone(source: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def score(source: Path, alone: dict[str, bytes], tmp_path: Path) -> Callable[..., Any]:
+def score(source: Path, alone: dict[str, bytes], tmp_path: Path) -> Score:
     """A run whose parts are those of one process."""
 
     def run(**options: Any) -> Any:
@@ -67,23 +70,59 @@ def score(source: Path, alone: dict[str, bytes], tmp_path: Path) -> Callable[...
     return run
 
 
-@pytest.fixture(scope="module")
-def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
-    with scheduler(tmp_path_factory.mktemp("dask"), 2) as started:
-        yield started
+def wait_until(condition: Callable[[], Any]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
 
 
-@pytest.fixture
-def network(workers: Scheduler) -> Iterator[Proxy]:
-    """Between the client and the scheduler."""
-    with proxy(int(workers.address.rpartition(":")[2])) as started:
-        yield started
+def free_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
 
 
-def client_of(port: int) -> Any:
-    from distributed import Client
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
 
-    return Client(f"tcp://127.0.0.1:{port}", timeout=TIMEOUT, set_as_default=False)  # type: ignore[no-untyped-call]
+
+class Scheduler(NamedTuple):
+    address: str
+    processes: list[subprocess.Popen[str]]  # the scheduler first
+
+    def client(self) -> Any:
+        from distributed import Client
+
+        return Client(self.address, timeout=6, set_as_default=False)  # type: ignore[no-untyped-call]
+
+    def signal(self, number: int, process: int = 0) -> None:
+        self.processes[process].send_signal(number)
+
+
+@contextlib.contextmanager
+def scheduler(folder: Path, workers: int, port: int = 0) -> Iterator[Scheduler]:
+    """Start a scheduler and workers of Dask's command line; a silent worker counts as dead after some seconds."""
+    port, processes = port or free_port(), []
+    env = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "8s"}
+    with contextlib.ExitStack() as stack:
+
+        def start(*arguments: str) -> None:
+            file = stack.enter_context(open(folder / f"dask{len(processes)}.log", "w"))
+            command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
+            process = subprocess.Popen(command, stdout=file, stderr=file, text=True, env=env)
+            stack.callback(process.wait, PATIENCE)
+            stack.callback(process.kill)
+            processes.append(process)
+
+        start("scheduler", "--host", "127.0.0.1", "--port", str(port))
+        wait_until(lambda: _answers(port))
+        address = f"tcp://127.0.0.1:{port}"
+        for _ in range(workers):
+            start("worker", address, "--no-nanny", "--nthreads", "2", "--local-directory", str(folder))
+        yield Scheduler(address, processes)
 
 
 class Once:
@@ -98,7 +137,7 @@ class Once:
             self.do()
 
 
-def lost(score: Callable[..., Any], words: str, do: Callable[[], object], **options: Any) -> None:
+def lost(score: Score, words: str, do: Callable[[], object], **options: Any) -> None:
     """Score until the first part is finished, and then lose the scheduler."""
     progress = Once(do)
     with pytest.raises(PyrnnxError) as error:
@@ -107,7 +146,7 @@ def lost(score: Callable[..., Any], words: str, do: Callable[[], object], **opti
     assert re.search(words, str(error.value))
 
 
-def test_a_worker(source: Path, score: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_worker(score: Score, tmp_path: Path) -> None:
     """Results are those of the layer, and an error is that of the item."""
     assert score(workers=1).workers == 1
     write_npy(tmp_path / "in", ITEMS[:3])
@@ -116,41 +155,33 @@ def test_a_worker(source: Path, score: Callable[..., Any], tmp_path: Path) -> No
         pyrnnx.score(lstm(), tmp_path / "in", tmp_path / "bad", workers=1)
 
 
-def _kill_a_worker() -> None:
-    """Kill one of the processes that LocalCluster started."""
-    for folder in Path("/proc").iterdir():
+def _processes(file: str, word: str) -> list[int]:
+    """Return the processes that have a word in their command line or environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            line = (folder / "cmdline").read_bytes()
-        except OSError:
+            if word.encode() in (folder / file).read_bytes():
+                found.append(int(folder.name))
+        except OSError:  # noqa: PERF203  # the process has ended
             continue
-        if int(fields[1]) == os.getpid() and b"spawn_main" in line:
-            os.kill(int(folder.name), signal.SIGKILL)
-            return
-    raise AssertionError("no worker was started")
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the state of a process, its parent, ..."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 @pytest.mark.e2e
-def test_a_worker_that_is_killed(score: Callable[..., Any]) -> None:
-    progress = Once(_kill_a_worker)
+def test_a_worker_that_is_killed(score: Score) -> None:
+    def kill() -> None:
+        pids = [pid for pid in _processes("cmdline", "spawn_main") if int(_stat(pid)[1]) == os.getpid()]
+        os.kill(pids[0], signal.SIGKILL)
+
+    progress = Once(kill)
     report = score(workers=2, progress=progress)
     assert progress.called
     assert (report.items, report.resumed) == (len(ITEMS), 0)
-
-
-@pytest.mark.e2e
-def test_a_killed_worker_of_a_stream(tmp_path: Path) -> None:
-    from stream_graphs import CONTEXT, FRAME, GRAPHS, model_of
-
-    lengths = np.random.default_rng(0).integers(0, 200, len(ITEMS))
-    items = [np.random.default_rng(length).normal(size=length).astype(np.float32) for length in lengths]
-    source, model = write_npy(tmp_path / "in", items), model_of(GRAPHS["convolutions"])
-    options: Any = {"stream": True, "frame": FRAME, "context": CONTEXT, "memory": MEMORY, "batch": 8}
-    pyrnnx.score(model, source, tmp_path / "alone", workers=0, **options)
-    pyrnnx.score(model, source, tmp_path / "out", workers=2, progress=Once(_kill_a_worker), **options)
-    parts = contents(tmp_path / "alone" / "parts")
-    assert len(parts) > 4
-    assert contents(tmp_path / "out" / "parts") == parts
 
 
 SCRIPT = """
@@ -171,66 +202,47 @@ def _script(source: Path, tmp_path: Path, condition: str) -> list[str]:
 
 
 @pytest.mark.e2e
-def test_the_whole_run_is_killed(source: Path, score: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_whole_run_is_killed(source: Path, score: Score, tmp_path: Path) -> None:
     name, value = "PYRNNX_TEST_RUN", f"{tmp_path.name}{os.getpid()}"
-    command, environment = _script(source, tmp_path, '__name__ == "__main__"'), {**os.environ, name: value}
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
+    command, env = _script(source, tmp_path, '__name__ == "__main__"'), {**os.environ, name: value}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         timer = threading.Timer(PATIENCE, process.kill)
         timer.start()
-        for line in process.stdout:
-            if int(line):
-                process.kill()
-                break
+        next(line for line in process.stdout if int(line))
+        process.kill()
         timer.cancel()
         assert process.wait(PATIENCE) == -signal.SIGKILL
-    wait_until(lambda: not _runs(f"{name}={value}"))
+    wait_until(lambda: not _processes("environ", f"{name}={value}"))
     finished = len(list((tmp_path / "out" / "done").iterdir()))
     assert finished
     assert score(workers=0).resumed == finished
 
 
-def _runs(word: str) -> bool:
-    """Return whether there is a process whose environment has this word."""
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and word.encode() in (folder / "environ").read_bytes():
-                return True
-        except OSError:  # noqa: PERF203  # the process has ended
-            continue
-    return False
-
-
 @pytest.mark.e2e
 def test_a_main_script_without_its_guard(source: Path, tmp_path: Path) -> None:
+    """Workers end without a word."""
     command = _script(source, tmp_path, "True")
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
-    assert done.returncode == 1
-    assert 'expected the call below if __name__ == "__main__":' in done.stderr.splitlines()[-1]
-    assert "ArgumentError" in done.stderr.splitlines()[-1]
-    assert done.stderr.count("Traceback") == 1  # workers end without a word
+    assert (done.returncode, done.stderr.count("Traceback")) == (1, 1)
+    assert re.search('ArgumentError.*expected the call below if __name__ == "__main__":', done.stderr.splitlines()[-1])
 
 
 @pytest.mark.e2e
-def test_a_scheduler_that_is_killed(score: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_scheduler_that_is_killed(score: Score, tmp_path: Path) -> None:
     """The run ends with an error that says so; the same call, with a new scheduler at the address, goes on."""
     port = free_port()
-    address = f"tcp://127.0.0.1:{port}"
     with scheduler(tmp_path, 1, port) as first:
         words = r"the scheduler was lost .* scores the unfinished parts"
-        lost(score, words, partial(first.kill, 0), scheduler=address)
+        lost(score, words, partial(first.signal, signal.SIGKILL), scheduler=first.address)
         finished = len(list((tmp_path / "out" / "done").iterdir()))
         assert finished
-    with scheduler(tmp_path, 2, port):
-        assert score(scheduler=address).resumed >= finished
+    with scheduler(tmp_path, 2, port) as second:
+        assert score(scheduler=second.address).resumed >= finished
 
 
 @pytest.mark.e2e
-def test_a_scheduler_that_is_not_there(score: Callable[..., Any], tmp_path: Path, monkeypatch: Any) -> None:
-    from pyrnnx.scoring import cluster
-
+def test_a_scheduler_that_is_not_there(score: Score, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "PATIENCE", 4)
     monkeypatch.setattr(cluster, "ANSWER", 2)
     with pytest.raises(PyrnnxError, match="does not answer"):
@@ -240,78 +252,49 @@ def test_a_scheduler_that_is_not_there(score: Callable[..., Any], tmp_path: Path
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("what", ["network", "scheduler", "connections"])
-def test_silence_and_resets(what: str, workers: Scheduler, network: Proxy, score: Callable[..., Any]) -> None:
-    """Connections that stay open without an answer are an error after the client's timeout, not a hang."""
-    stopped = workers.processes[0]
-    stop, resume, reason = {
-        "network": (network.open.clear, network.open.set, "no answer within 6 seconds"),
-        "scheduler": (
-            lambda: stopped.send_signal(signal.SIGSTOP),
-            lambda: stopped.send_signal(signal.SIGCONT),
-            "no answer within 6 seconds",
-        ),
-        "connections": (network.reset, lambda: None, ".*"),
-    }[what]
-    with client_of(network.port) as client:
-        lost(score, rf"the scheduler was lost \({reason}\); the same call", stop, scheduler=client)
-        resume()
-    with client_of(network.port) as client:
-        assert score(scheduler=client).resumed
-
-
-@pytest.mark.e2e
-def test_a_worker_that_hangs(score: Callable[..., Any], tmp_path: Path) -> None:
-    """Another worker scores its parts; resumed, it changes nothing."""
-    with scheduler(tmp_path, 2, env=SHORT) as cluster:
-        hanging = cluster.processes[1]
-        progress = Once(lambda: hanging.send_signal(signal.SIGSTOP))
-        report = score(scheduler=cluster.address, workers=2, progress=progress)
-        assert (report.items, report.resumed) == (len(ITEMS), 0)
-        hanging.send_signal(signal.SIGCONT)
-        hanging.wait(PATIENCE)  # the scheduler has removed it
-        assert score(scheduler=cluster.address).computed == 0
-
-
-@pytest.mark.e2e
-def test_workers_that_are_cut_off(score: Callable[..., Any], tmp_path: Path) -> None:
-    """Without workers for longer than the client's timeout, the run is an error; the same call goes on with others."""
-    port = free_port()
-    with proxy(port) as network:
-
-        def cut() -> None:
-            network.refuses = True
-            network.reset()
-
-        with scheduler(tmp_path, 2, port, network.port), client_of(port) as client:
-            words = "the scheduler has had no workers for 6 seconds; the same call"
-            lost(score, words, cut, scheduler=client, workers=2)
-        network.refuses = False
-        with scheduler(tmp_path, 1, port, network.port):
-            assert score(scheduler=f"tcp://127.0.0.1:{port}").resumed
-
-
-@pytest.mark.e2e
-def test_clients(workers: Scheduler, score: Callable[..., Any]) -> None:
-    """A client that is closed, before or during the run; one that serves the caller afterwards, too."""
+def test_clients(score: Score, tmp_path: Path) -> None:
+    """A client of a silent scheduler, or that is closed, before or during the run; one that stays open."""
     from distributed import Client
 
-    port = int(workers.address.rpartition(":")[2])
-    with client_of(port) as client:
-        lost(score, r"the scheduler was lost .* the same call", client.close, scheduler=client)
-        with pytest.raises(PyrnnxError, match="scheduler is a Client whose connection is closed"):
-            score(scheduler=client)
-    with client_of(port) as client:
-        assert score(scheduler=client).resumed
-        assert client.submit(sum, (1, 2)).result(PATIENCE) == 3
+    with scheduler(tmp_path, 2) as started:
+        with started.client() as client:
+            words = r"the scheduler was lost \(no answer within 6 seconds\); the same call"
+            lost(score, words, partial(started.signal, signal.SIGSTOP), scheduler=client)
+            started.signal(signal.SIGCONT)
+        with started.client() as client:
+            lost(score, r"the scheduler was lost .* the same call", client.close, scheduler=client)
+            with pytest.raises(PyrnnxError, match="scheduler is a Client whose connection is closed"):
+                score(scheduler=client)
+        with started.client() as client:
+            assert score(scheduler=client).resumed
+            assert client.submit(sum, (1, 2)).result(PATIENCE) == 3
 
-    async def asynchronous() -> None:
-        options: Any = {"asynchronous": True, "set_as_default": False}
-        async with Client(workers.address, **options) as client:  # type: ignore[no-untyped-call]
-            score(scheduler=client)
+        async def asynchronous() -> None:
+            options: Any = {"asynchronous": True, "set_as_default": False}
+            async with Client(started.address, **options) as client:  # type: ignore[no-untyped-call]
+                score(scheduler=client)
 
-    with pytest.raises(PyrnnxError, match="expected an address or a synchronous Client"):
-        asyncio.run(asynchronous())
+        with pytest.raises(PyrnnxError, match="expected an address or a synchronous Client"):
+            asyncio.run(asynchronous())
+
+
+@pytest.mark.e2e
+def test_workers_that_hang_or_die(score: Score, tmp_path: Path) -> None:
+    """Another worker scores the parts of one that hangs; resumed, it changes nothing. Without workers, a run ends."""
+    port = free_port()
+    with scheduler(tmp_path, 2, port) as started:
+        progress = Once(partial(started.signal, signal.SIGSTOP, 1))
+        report = score(scheduler=started.address, workers=2, progress=progress)
+        assert (report.items, report.resumed) == (len(ITEMS), 0)
+        started.signal(signal.SIGCONT, 1)
+        started.processes[1].wait(PATIENCE)  # the scheduler has removed it
+        assert score(scheduler=started.address).computed == 0
+    shutil.rmtree(tmp_path / "out")
+    with scheduler(tmp_path, 1, port) as started, started.client() as client:
+        words = "the scheduler has had no workers for 6 seconds; the same call"
+        lost(score, words, partial(started.signal, signal.SIGKILL, 1), scheduler=client)
+    with scheduler(tmp_path, 1, port) as started:
+        assert score(scheduler=started.address).resumed
 
 
 ZOMBIE = """
@@ -337,10 +320,8 @@ STOP = "os.kill(os.getpid(), signal.SIGSTOP)"
 def test_a_worker_that_resumes_under_another_run(kind: str, source: Path, tmp_path: Path) -> None:
     """Stopped before or after it wrote its part, it cannot replace a part of the run that began meanwhile."""
     pytest.importorskip(kind if kind == "zarr" else "numpy")
-    from pyrnnx.scoring import run
-
     jobs: list[Any] = []
-    sink, first, second = tmp_path / "out", lstm(), lstm(seed=1)
+    sink, second = tmp_path / "out", lstm(seed=1)
     options: Any = {"workers": 0, "memory": MEMORY, "sink_format": kind}
 
     def end(*arguments: Any) -> None:
@@ -350,16 +331,16 @@ def test_a_worker_that_resumes_under_another_run(kind: str, source: Path, tmp_pa
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "score_part", end)
         with pytest.raises(KeyboardInterrupt):
-            pyrnnx.score(first, source, sink, **options)
-    job, part = jobs[0]
+            pyrnnx.score(lstm(), source, sink, **options)
+    job, _ = jobs[0]
     job.folder.unfinished(job.run).mkdir()  # a run that was killed leaves it
-    (tmp_path / "job").write_bytes(pickle.dumps((job, part)))
+    (tmp_path / "job").write_bytes(pickle.dumps(jobs[0]))
     zombies = []
     for before, after in ((STOP, "pass"), ("pass", STOP)):
         code = ZOMBIE.format(tests=TESTS, job=str(tmp_path / "job"), before=before, after=after)
         zombies.append(subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True))
     for zombie in zombies:
-        wait_until(partial(_is_stopped, zombie.pid))
+        wait_until(lambda pid=zombie.pid: _stat(pid)[0] == "T")
     pyrnnx.score(second, source, sink, overwrite=True, **options)
     parts = contents(sink)
     for zombie in zombies:
@@ -367,9 +348,5 @@ def test_a_worker_that_resumes_under_another_run(kind: str, source: Path, tmp_pa
         assert "PyrnnxError" in zombie.communicate(timeout=PATIENCE)[1] or zombie.returncode == 1
     then = contents(sink)
     assert {name: then.get(name) for name in parts} == parts
-    assert_equal(READERS[kind](sink), expected(second, NAMED))
+    assert_equal(READERS[kind](sink), expected(second, named(ITEMS)))
     assert pyrnnx.score(second, source, sink, **options).computed == 0
-
-
-def _is_stopped(pid: int) -> bool:
-    return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "T"

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 from rows import each_row
-from scoring_data import PART, assert_equal, contents, expected, lstm, of_npz, sequences, write_npy
+from scoring_data import PART, assert_equal, contents, expected, lstm, named, of_npz, sequences, write_npy
 
 import pyrnnx
 from pyrnnx import PyrnnxError
+from pyrnnx.scoring import cluster
 
 ITEMS = sequences()
-NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
-LAST = len(ITEMS) - 1
+NAMED = named(ITEMS)
 
 
 @pytest.fixture
@@ -38,14 +38,19 @@ def run(source: Path, model: Any = None, **options: Any) -> Any:
     return pyrnnx.score(model or lstm(), source, sink, **{"workers": 0, "memory": PART, **options})
 
 
+def finished_run(folder: Path) -> tuple[Path, Path]:
+    """Return source and sink of a run."""
+    source = write_npy(folder / "in", ITEMS)
+    run(source)
+    return source, folder / "out"
+
+
 def manifest_of(out: Path) -> Any:
     return json.loads((out / "manifest.json").read_text())
 
 
 def test_a_finished_run_computes_nothing(source: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does it start workers."""
-    from pyrnnx.scoring import cluster
-
     first = run(source)
     times = {path: path.stat().st_mtime_ns for path in (out / "parts").iterdir()}
     monkeypatch.setattr(cluster, "connected", lambda *arguments: pytest.fail("workers were started"))
@@ -88,30 +93,25 @@ def test_a_folder_that_a_run_only_began_with(source: Path, out: Path) -> None:
     assert not list((out / "tmp").iterdir())
 
 
-def _changed(folder: Path) -> dict[str, Any]:
-    np.save(folder / "004.npy", ITEMS[0])
-    return {}
-
-
-CHANGES: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
-    "model": (lambda folder: {"model": lstm(seed=1)}, "the model: sha256"),
-    "source": (_changed, "the source: fingerprint"),
-    "options": (lambda folder: {"batch": 5}, "the options: batch was 32 and is 5"),
-    "outputs": (lambda folder: {"outputs": ["Y_h"]}, "the options: outputs"),
-    "memory": (lambda folder: {"memory": 2 * PART}, f"memory was {PART} and is {2 * PART}"),
+CHANGES: dict[str, tuple[dict[str, Any], str]] = {
+    "model": ({"model": lstm(seed=1)}, "the model: sha256"),
+    "source": ({}, "the source: fingerprint"),
+    "options": ({"batch": 5}, "the options: batch was 32 and is 5"),
+    "outputs": ({"outputs": ["Y_h"]}, "the options: outputs"),
+    "memory": ({"memory": 2 * PART}, f"memory was {PART} and is {2 * PART}"),
 }
 
 
 @each_row("name", CHANGES)
 def test_another_run(name: str, tmp_path: Path) -> None:
-    source = write_npy(tmp_path / "in", ITEMS)
-    run(source)
-    change, words = CHANGES[name]
-    options = change(source)
+    options, words = CHANGES[name]
+    source, out = finished_run(tmp_path)
+    if name == "source":
+        np.save(source / "004.npy", ITEMS[0])
     with pytest.raises(PyrnnxError, match=words):
         run(source, **options)
     assert run(source, overwrite=True, **options).resumed == 0
-    assert len(of_npz(tmp_path / "out")) == len(ITEMS)
+    assert len(of_npz(out)) == len(ITEMS)
 
 
 def test_two_runs_at_once(source: Path) -> None:
@@ -126,10 +126,7 @@ def test_two_runs_at_once(source: Path) -> None:
     assert inner
 
 
-FOREIGN = ("tmp/thesis.txt", "parts/thesis.txt", "done/thesis.txt", "lock", "thesis.txt", "parts/00000.npz")
-
-
-@each_row("name", FOREIGN)
+@each_row("name", ["tmp/thesis.txt", "done/thesis.txt", "lock", "thesis.txt", "parts/00000.npz", "segments.csv"])
 def test_files_of_others(name: str, tmp_path: Path) -> None:
     """Without a manifest, a folder that has any is not taken; an overwriting run removes none of them."""
     source, out = write_npy(tmp_path / "in", ITEMS), tmp_path / "out"
@@ -158,21 +155,15 @@ def test_a_record_of_another_model(source: Path, out: Path, tmp_path: Path) -> N
     assert_equal(of_npz(out), expected(lstm(), NAMED))
 
 
-def edited(**values: Any) -> Callable[[Path], object]:
-    def edit(path: Path) -> None:
-        path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
-
-    return edit
+Spoil = Callable[[Path], object]
 
 
-def _as_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
+def edited(**values: Any) -> Spoil:
+    return lambda path: path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
-def _as_fifo(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
+def replaced(make: Callable[[Path], object]) -> Spoil:
+    return lambda path: (path.unlink(), make(path))
 
 
 def _of_another_part(path: Path) -> None:
@@ -180,35 +171,35 @@ def _of_another_part(path: Path) -> None:
         shutil.copy(path.parents[1] / name.replace("1", "0"), path.parents[1] / name)
 
 
-SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "no part": ("parts/00001.npz", os.remove),
-    "a shorter part": ("parts/00001.npz", lambda path: path.write_bytes(path.read_bytes()[:-1])),
-    "a FIFO as part": ("parts/00001.npz", _as_fifo),
-    "no JSON": ("done/00001.json", lambda path: path.write_text("{")),
-    "a deep list": ("done/00001.json", lambda path: path.write_text("[" * 100_000)),
-    "a list": ("done/00001.json", lambda path: path.write_text("[]")),
-    "no identity": ("done/00001.json", edited(identity=None)),
-    "another part": ("done/00001.json", _of_another_part),
-    "a FIFO as record": ("done/00001.json", _as_fifo),
+PART_1, RECORD_1 = "parts/00001.npz", "done/00001.json"
+SPOILED: dict[str, tuple[str, Spoil]] = {
+    "no part": (PART_1, os.remove),
+    "a shorter part": (PART_1, lambda path: path.write_bytes(path.read_bytes()[:-1])),
+    "a FIFO as part": (PART_1, replaced(os.mkfifo)),
+    "no JSON": (RECORD_1, lambda path: path.write_text("{")),
+    "a deep list": (RECORD_1, lambda path: path.write_text("[" * 100_000)),
+    "a list": (RECORD_1, lambda path: path.write_text("[]")),
+    "no identity": (RECORD_1, edited(identity=None)),
+    "another part": (RECORD_1, _of_another_part),
+    "a FIFO as record": (RECORD_1, replaced(os.mkfifo)),
 }
 
 
 @each_row("name", SPOILED)
 def test_parts_that_are_computed_again(name: str, tmp_path: Path) -> None:
-    source, out = write_npy(tmp_path / "in", ITEMS), tmp_path / "out"
-    parts = run(source).parts
+    source, out = finished_run(tmp_path)
     before = contents(out / "parts")
     path, spoil = SPOILED[name]
     spoil(out / path)
     for folder, suffix in (("parts", "npz"), ("done", "json")):  # outside of the plan
         shutil.copy(out / folder / f"00000.{suffix}", out / folder / f"00099.{suffix}")
-    assert run(source).resumed == parts - 1
+    assert run(source).resumed == len(before) - 1
     assert contents(out / "parts") == before
     assert not (out / "done" / "00099.json").exists()
-    assert [record["part"] for record in manifest_of(out)["results"]] == list(range(parts))
+    assert [record["part"] for record in manifest_of(out)["results"]] == list(range(len(before)))
 
 
-MANIFESTS: dict[str, tuple[Callable[[Path], object], str]] = {
+MANIFESTS: dict[str, tuple[Spoil, str]] = {
     "half": (lambda path: path.write_bytes(path.read_bytes()[:99]), "is no JSON"),
     "deep": (lambda path: path.write_text("[" * 100_000), "is no JSON"),
     "binary": (lambda path: path.write_bytes(b"\xff\xfe"), "is no JSON"),
@@ -216,15 +207,14 @@ MANIFESTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "list": (lambda path: path.write_text("[1]"), "is a JSON list; expected an object"),
     "format": (edited(format=2), "is no manifest of format 1"),
     "options": (edited(options=None), "the options was None"),
-    "folder": (_as_folder, "is no JSON file .it is a folder"),
-    "FIFO": (_as_fifo, "is no JSON file .it is no regular file"),
+    "folder": (replaced(os.mkdir), "is no JSON file .it is a folder"),
+    "FIFO": (replaced(os.mkfifo), "is no JSON file .it is no regular file"),
 }
 
 
 @each_row("name", MANIFESTS)
 def test_manifests_that_do_not_fit(name: str, tmp_path: Path) -> None:
-    source, out = write_npy(tmp_path / "in", ITEMS), tmp_path / "out"
-    run(source)
+    source, out = finished_run(tmp_path)
     spoil, words = MANIFESTS[name]
     spoil(out / "manifest.json")
     before = contents(out)
@@ -234,7 +224,7 @@ def test_manifests_that_do_not_fit(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [os.remove, lambda path: path.write_bytes(b"short")])
-def test_a_part_that_is_lost_while_it_runs(spoil: Callable[[Path], object], source: Path, out: Path) -> None:
+def test_a_part_that_is_lost_while_it_runs(spoil: Spoil, source: Path, out: Path) -> None:
     def progress(done: int, total: int) -> None:
         if done == total:
             spoil(out / "parts" / "00000.npz")
@@ -248,8 +238,7 @@ def test_a_part_that_is_lost_while_it_runs(spoil: Callable[[Path], object], sour
 
 def test_skipped_items(source: Path, out: Path) -> None:
     """They are tried again, and an error without `skip_errors`."""
-    gone = source / "011.npy"
-    bad = source / "003.npy"
+    gone, bad = source / "011.npy", source / "003.npy"
     np.save(bad, np.ones((4, 2), np.float32))
 
     def progress(done: int, total: int) -> None:
@@ -269,8 +258,8 @@ def test_skipped_items(source: Path, out: Path) -> None:
 @pytest.mark.parametrize("when", ["before its part is read", "after its part is read"])
 def test_a_recording_that_is_replaced(way: Callable[[Path, Path], object], when: str, source: Path, out: Path) -> None:
     """By one of the same size: the run is not complete under the fingerprint of the recording before."""
-    new, old = source.parent / "new.npy", source / f"{LAST:03}.npy"
-    np.save(new, -ITEMS[LAST])
+    new, old = source.parent / "new.npy", source / "011.npy"
+    np.save(new, -ITEMS[-1])
 
     def progress(done: int, total: int) -> None:
         if new.exists() and done == (total if when.startswith("after") else 0):

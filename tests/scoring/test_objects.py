@@ -1,4 +1,4 @@
-"""Sources in an object store: a local S3 server behind a network that breaks, and fsspec's own memory."""
+"""Sources in an object store: a local S3 server, and fsspec's own memory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rows import each_row
-from scoring_data import PART, assert_equal, contents, expected, lstm, of_npz, sequences, write_npy
-from scoring_faults import Proxy, free_port, proxy
+from scoring_data import PART, assert_equal, contents, expected, lstm, named, of_npz, sequences, write_npy
 
 import pyrnnx
 from pyrnnx import PyrnnxError
@@ -22,15 +21,8 @@ from pyrnnx import PyrnnxError
 fsspec = pytest.importorskip("fsspec")
 MemoryFileSystem = fsspec.get_filesystem_class("memory")
 ITEMS = sequences()
-NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
+NAMED = named(ITEMS)
 BUSY = OSError("SlowDown")
-S3 = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(not (find_spec("s3fs") and find_spec("moto")), reason="needs s3fs and moto"),
-    # Warnings of aiohttp when connections break.
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of moto and aiobotocore
-]
 
 
 @pytest.fixture
@@ -106,9 +98,13 @@ def test_urls_that_are_rejected(memory: str, tmp_path: Path) -> None:
 
 
 SECRETS = (
-    "s3://key:secret@bucket/x", "https://user:secret@host/x.npy?sig=secret", "s3://bucket/x?X-Amz-Signature=secret",
-    "HTTPS://host/x.npy?sig=secret", "s3://key:1/secret@bucket/x", "s3://[secret@x", Path("https://user:secret@host/x"),
-)  # fmt: skip
+    "s3://key:secret@bucket/x",
+    "HTTPS://user:secret@host/x.npy?sig=secret",
+    "s3://bucket/x?X-Amz-Signature=secret",
+    "s3://key:1/secret@bucket/x",
+    "s3://[secret@x",
+    Path("https://user:secret@host/x"),
+)
 
 
 @each_row("url", SECRETS)
@@ -158,91 +154,38 @@ def test_files_of_several_items_that_fail_in_turn(tmp_path: Path) -> None:
     system.rm("memory://turns", recursive=True)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[int]:
-    from moto.server import ThreadedMotoServer
-
-    started = ThreadedMotoServer("127.0.0.1", free_port(), verbose=False)
-    started.start()
-    try:
-        yield started.get_host_and_port()[1]
-    finally:
-        started.stop()
-
-
 @pytest.fixture
-def store(server: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Proxy]:
-    """A bucket with the items, as the environment describes it to fsspec: reached through the proxy."""
+def bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """A folder of a local S3 server, as the environment describes it to fsspec."""
     import boto3
     import s3fs
+    from moto.server import ThreadedMotoServer
 
-    for name, value in (
-        ("ACCESS_KEY_ID", "testing"),
-        ("SECRET_ACCESS_KEY", "testing"),
-        ("DEFAULT_REGION", "us-east-1"),
-    ):
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    url = "http://{}:{}".format(*server.get_host_and_port())
+    for name, value in {"ACCESS_KEY_ID": "testing", "SECRET_ACCESS_KEY": "testing", "ENDPOINT_URL": url}.items():
         monkeypatch.setenv(f"AWS_{name}", value)
-    client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{server}")
+    client = boto3.client("s3", region_name="us-east-1")
     client.create_bucket(Bucket="bucket")
     for path in write_npy(tmp_path / "in", ITEMS).iterdir():
         client.put_object(Bucket="bucket", Key=f"sequences/{path.name}", Body=path.read_bytes())
-    with proxy(server) as network:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{network.port}")
-        limits = {"config_kwargs": {"connect_timeout": 1, "read_timeout": 1, "retries": {"total_max_attempts": 2}}}
-        monkeypatch.setitem(fsspec.config.conf, "s3", limits)
-        monkeypatch.setattr(s3fs.S3FileSystem, "retries", 2)
-        s3fs.S3FileSystem.clear_instance_cache()
-        yield network
     s3fs.S3FileSystem.clear_instance_cache()
-    monkeypatch.undo()
+    yield "s3://bucket/sequences"
+    s3fs.S3FileSystem.clear_instance_cache()
+    server.stop()
 
 
-class TestS3:
-    pytestmark = S3
-
-    @pytest.mark.parametrize("workers", [0, 1])
-    def test_a_sound_network(self, workers: int, store: Proxy, tmp_path: Path) -> None:
-        """Workers get the settings from their own environment."""
-        if workers:
-            pytest.importorskip("distributed")
-        report = run("s3://bucket/sequences", tmp_path / "out", workers=workers)
-        assert report.items == len(ITEMS)
-        assert contents(tmp_path / "out" / "parts") == local(tmp_path)
-        assert "testing" not in (tmp_path / "out" / "manifest.json").read_text()
-
-    @pytest.mark.parametrize("fault", ["resets", "silence", "refusal"])
-    def test_a_network_that_breaks(self, fault: str, store: Proxy, tmp_path: Path) -> None:
-        """One reset is retried; what lasts is an error within the store's timeouts, and the same call goes on."""
-
-        def break_it(done: int, total: int) -> None:
-            if done and not broken:
-                broken.append(done)
-                store.reset()
-                store.refuses = fault == "refusal"
-                if fault == "silence":
-                    store.open.clear()
-
-        broken: list[int] = []
-        if fault == "resets":
-            run("s3://bucket/sequences", tmp_path / "out", progress=break_it)
-        else:
-            with pytest.raises(PyrnnxError, match=r"cannot be read|item '0"):
-                run("s3://bucket/sequences", tmp_path / "out", progress=break_it)
-            store.refuses = False
-            store.open.set()
-            assert run("s3://bucket/sequences", tmp_path / "out").resumed
-        assert broken
-        assert contents(tmp_path / "out" / "parts") == local(tmp_path)
-
-    def test_errors_of_the_server(self, store: Proxy, tmp_path: Path) -> None:
-        """Every seventh answer is 500, and every eleventh ends in the middle: nothing wrong, and nothing lost."""
-        store.spoils = True
-        for _ in range(20):
-            try:
-                report = run("s3://bucket/sequences", tmp_path / "out")
-                break
-            except PyrnnxError as error:
-                assert "cannot be read" in str(error) or "item '" in str(error)  # noqa: PT017
-        assert report.items == len(ITEMS)
-        assert store.spoiled > 3
-        assert contents(tmp_path / "out" / "parts") == local(tmp_path)
+@pytest.mark.e2e
+@pytest.mark.skipif(not (find_spec("s3fs") and find_spec("moto")), reason="needs s3fs and moto")
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")  # of moto and aiobotocore
+@pytest.mark.parametrize("workers", [0, 1])
+def test_s3(workers: int, bucket: str, tmp_path: Path) -> None:
+    """Workers get the settings from their own environment."""
+    if workers:
+        pytest.importorskip("distributed")
+    report = run(bucket, tmp_path / "out", workers=workers)
+    assert report.items == len(ITEMS)
+    assert contents(tmp_path / "out" / "parts") == local(tmp_path)
+    assert "testing" not in (tmp_path / "out" / "manifest.json").read_text()
+    assert run(bucket, tmp_path / "out", workers=workers).computed == 0

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrnnx import ArgumentError, Layer, RecurrentOp
+from pyrnnx import Layer, RecurrentOp
 from pyrnnx.scoring.parts import PARTS, SHARES, SMALL, batches, boundaries
-from pyrnnx.scoring.sources.base import Bad
 from pyrnnx.scoring.subjects.digest import digest
-from pyrnnx.scoring.task import _scored
-from pyrnnx.testing.numbers import Array
 
 SIZES = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
 
@@ -61,19 +55,3 @@ def test_digests() -> None:
     assert digest(["ab", "c"]) != digest(["a", "bc"])
     assert digest({"a": 1}) != digest({"a": 2})
     assert digest(b"a") != digest("a")
-
-
-def test_items_of_a_batch_that_a_model_rejects() -> None:
-    """Each is tried alone, so that only those that are at fault are bad."""
-
-    class Picky:
-        def run(self, items: Sequence[Array]) -> list[dict[str, Array]]:
-            if any(item.min() < 0 for item in items):
-                raise ArgumentError("an item is negative")
-            return [{"Y": item} for item in items]
-
-    items = [np.array([value]) for value in (1, -2, 3)]
-    first, second, third = _scored(cast(Any, Picky()), items)
-    assert second == Bad("an item is negative")
-    assert first == {"Y": items[0]}
-    assert third == {"Y": items[2]}

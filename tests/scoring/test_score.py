@@ -21,6 +21,7 @@ from scoring_data import (
     assert_equal,
     expected,
     lstm,
+    named,
     of_npz,
     sequences,
     write_npy,
@@ -33,7 +34,7 @@ from pyrnnx.operator.conventions import OPENVINO_SEQUENCE
 from pyrnnx.scoring.segments import speech_segments
 
 ITEMS = sequences()
-NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
+NAMED = named(ITEMS)
 
 
 @pytest.fixture
@@ -181,10 +182,7 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "long context": ({"frame": 2, "context": 10**15}, "context is 10000"),
     "rate": ({"source_format": "audio", "rate": 0}, "rate is 0; expected an integer, 1 or above"),
     "rate of arrays": ({"rate": 16_000}, "rate is 16000, and the source is npy; expected a source of audio"),
-    "channels": (
-        {"source_format": "audio", "channels": "left"},
-        'is \'left\'; expected "mean", "first", or the index of a channel',
-    ),
+    "channels": ({"source_format": "audio", "channels": "left"}, 'is .left.; expected "mean", "first", or the index'),
     "channels of arrays": ({"channels": "mean"}, "channels is 'mean', and the source is npy"),
     "scheduler": ({"scheduler": "tcp://127.0.0.1:1"}, "workers 0; expected an address"),
     "no address": ({"scheduler": "host", "workers": 1}, "scheduler is 'host'; expected an address, such as"),

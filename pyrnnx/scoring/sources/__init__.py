@@ -41,7 +41,6 @@ def open_source(path: str | os.PathLike[str], kind: str | None = None, **options
 
 
 def _kind(path: str) -> str:
-    """Return the format of the files at a path."""
     storage, suffixes = storage_of(path), ", ".join(_KINDS)
     if storage.kind(path) == FILE:
         suffix = Path(path).suffix.lower()

@@ -103,7 +103,6 @@ class AudioSource(FileSource):
 
 
 def _channel(channels: Any) -> Any:
-    """Return the index of a channel, "mean" or None."""
     if channels is None or channels == "mean":
         return channels
     if isinstance(channels, str) and (channels == "first" or channels.isdecimal()):
@@ -114,7 +113,6 @@ def _channel(channels: Any) -> Any:
 
 
 def _opened(raw: BinaryIO) -> Any:
-    """Return a `soundfile.SoundFile` of an open file."""
     soundfile = import_soundfile()
     try:
         file = soundfile.SoundFile(raw)

@@ -83,24 +83,23 @@ def listed(rows: Iterable[Row]) -> Items:
     """Return items of these names, shapes and places; a `Bad` in place of a shape makes a bad item."""
     names, lengths, places, bad, counts = [], [], [], {}, []
     for index, (name, shape, place) in enumerate(rows):
-        checked = _checked(shape)
-        if isinstance(checked, Bad):
-            bad[index], checked = checked.reason, (0,)
+        if reason := _problem(shape):
+            bad[index] = reason
+        sizes = (0,) if reason or isinstance(shape, Bad) else shape
         names.append(name)
-        lengths.append(checked[0])
+        lengths.append(sizes[0])
         places.append(place)
-        counts.append(math.prod(checked))
+        counts.append(math.prod(sizes))
     return Items(names, np.array(lengths, np.int64), places, bad, np.array(counts, np.int64))
 
 
-def _checked(shape: Shape | Bad) -> Shape | Bad:
+def _problem(shape: Shape | Bad) -> str:
     if isinstance(shape, Bad):
-        return shape
+        return shape.reason
     if not shape:
-        return Bad("an array without axes; expected [T, ...]")
-    if min(shape) < 0 or max(math.prod(shape), *shape) > MOST:
-        return Bad(f"it has shape {shape}; expected at most {MOST} numbers")
-    return shape
+        return "an array without axes; expected [T, ...]"
+    too_large = min(shape) < 0 or max(math.prod(shape), *shape) > MOST
+    return f"it has shape {shape}; expected at most {MOST} numbers" if too_large else ""
 
 
 class Source(ABC):

@@ -22,7 +22,6 @@ NULL = Bad("null; expected a list")
 
 
 def import_pyarrow() -> Any:
-    """Return pyarrow with the modules that scoring uses."""
     for module in ("pyarrow.compute", "pyarrow.parquet", "pyarrow.types"):
         import_package(module, "score: Parquet", "parquet")
     return import_package("pyarrow", "score: Parquet", "parquet")

@@ -42,13 +42,15 @@ class ZarrSource(Source):
         except PyrnnxError:
             raise
         except Exception as error:  # descriptions and codecs raise errors of many types
-            raise self._unreadable(error) from error
+            raise ArgumentError(
+                f"score: source {shown(self.path)} cannot be read as zarr ({reason_of(error)})"
+            ) from error
 
     def _items(self) -> Sequence[Row]:
         descriptions = self.files()
         for path in descriptions:
             self.storage.open(path).close()  # rejects a FIFO, on which zarr would block
-        root = self._root()
+        root = import_zarr().open(self.path, mode="r")
         if hasattr(root, "shape"):
             if len(root.shape) < 2:
                 raise ArgumentError(
@@ -90,7 +92,7 @@ class ZarrSource(Source):
         ]
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
-        root = self._root()
+        root = import_zarr().open(self.path, mode="r")
         for run in _adjacent(places):
             # One read per run: a compressed chunk, which many items may share, is decoded only once.
             pieces = attempted(_pieces, root, run)
@@ -104,18 +106,7 @@ class ZarrSource(Source):
     def file_of(self, place: Any) -> str | None:
         return None  # the chunks of an array are files
 
-    def _root(self) -> Any:
-        zarr = import_zarr()
-        try:
-            return zarr.open(self.path, mode="r")
-        except Exception as error:  # zarr raises errors of many types for other folders
-            raise self._unreadable(error) from error
-
-    def _unreadable(self, error: Exception) -> ArgumentError:
-        return ArgumentError(f"score: source {shown(self.path)} cannot be read as zarr ({reason_of(error)})")
-
     def files(self) -> list[str]:
-        """Return the sorted paths of all descriptions."""
         paths: list[str] = []
         for parent, folders, files in self.storage.walk(self.path):
             for name in folders:
@@ -132,7 +123,6 @@ class ZarrSource(Source):
         return sorted(paths)
 
     def _is_array(self, path: str) -> bool:
-        """Return whether a description is that of an array."""
         if not path.endswith("zarr.json"):
             return path.endswith(".zarray")
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,6 @@ class Input:
 
     @property
     def step(self) -> tuple[int | None, ...]:
-        """Declared sizes of a step."""
         return tuple(size for axis, size in zip(self.axes, self.shape, strict=True) if axis not in "TN")
 
     def batch(self, items: Sequence[AnyArray], rows: int, steps: int) -> AnyArray:
@@ -54,7 +54,7 @@ class Subject(ABC):
     input: Input
     mixes_lengths: bool  # whether items of different lengths may share a call
     lengths: str | None = None  # input of a model that takes the lengths
-    axes: Mapping[str, str]  # letters of axes as in `Input`, by output, as far as they are known
+    axes: Mapping[str, str] = MappingProxyType({})  # letters as in `Input`, by output, as far as they are known
     is_trusted: bool = False  # whether rows are known to be independent, so that batches need no check
     pushes: bool = False  # whether a call runs the model once for each time step, so that batches may be large
 
@@ -84,3 +84,11 @@ def chosen_outputs(label: str, outputs: Any, allowed: Sequence[str]) -> tuple[st
         if name not in allowed:
             raise ArgumentError(f"{label}: outputs has {shown(name)}; expected names out of {', '.join(allowed)}")
     return names
+
+
+def changed_axis(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> int | None:
+    """Return the axis along which two shapes of a value differ, or None if they are the same."""
+    axes = [axis for axis, sizes in enumerate(zip(a, b, strict=False)) if sizes[0] != sizes[1]]
+    if len(a) != len(b) or len(axes) > 1:
+        raise ArgumentError(f"{shown(name)} has shape {a} and then {b}; expected one axis to change")
+    return axes[0] if axes else None

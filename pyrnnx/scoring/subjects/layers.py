@@ -25,13 +25,8 @@ class LayerSubject(Subject):
         self.label, self.what, self._outputs = layer.label, layer, outputs
         if isinstance(layer, Stack):
             axes = "NTI" if layer.batch_first else "TNI"
-            self.axes = {"Y": axes}
         else:
             axes = layer.convention.axes_of("X")
-            self.axes = {
-                name: layer.convention.axes_of(name if name == "Y" else "state")
-                for name in chosen_outputs(f"score: {layer.label}", outputs, layer.output_names)
-            }
             if layer.constants:
                 constants = ", ".join(layer.constants)
                 raise UnsupportedError(

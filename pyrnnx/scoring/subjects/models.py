@@ -103,7 +103,6 @@ def arrays_of(label: str, inputs: Mapping[str, Any]) -> dict[str, AnyArray]:
 
 
 def layer_axes(model: Model) -> dict[str, str]:
-    """Return the axes of the inputs and outputs of recurrent layers, by name."""
     layers = layer_values(model).values()
     return {name: value.axes for layer in layers for value in layer.values() for name in value.names}
 
@@ -111,7 +110,6 @@ def layer_axes(model: Model) -> dict[str, str]:
 def sequences_input(
     label: str, name: Any, infos: Mapping[str, TensorInfo], supplied: Iterable[Any], hint: str = ""
 ) -> TensorInfo:
-    """Return the input with this name, or the only one without a value."""
     values = set(supplied)
     free = [key for key, info in infos.items() if key not in values and key != name and not info.optional]
     if name is not None:

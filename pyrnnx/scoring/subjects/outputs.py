@@ -11,7 +11,7 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.scoring.subjects.interface import Subject
+from pyrnnx.scoring.subjects.interface import Subject, changed_axis
 
 # Differences of a row between batches, by itemsize (rtol, atol): products of another shape sum in another order.
 TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-3, 1e-3), 8: (1e-6, 1e-6)}
@@ -131,7 +131,7 @@ def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple
         if axes is not None and len(axes) == array.ndim:
             row, time = axes.index("N"), axes.index("T") if "T" in axes else None
         else:
-            time = _changed_axis(name, array, np.asarray(at_length[name]))
+            time = changed_axis(name, array.shape, np.shape(at_length[name]))
             if rows == 1:  # any axis of one element has the same values, and an output may have none
                 row = next((axis for axis, size in enumerate(array.shape) if size == 1 and axis != time), None)
             else:
@@ -149,7 +149,7 @@ def _sequence(sample: AnyArray, steps: int) -> AnyArray:
 
 def _rows_axis(name: str, first: AnyArray, changed: AnyArray, rows: int, time: int | None) -> int:
     """Return the axis that changes with the number of rows, or at whose start alone a change of the first row shows."""
-    axis = _changed_axis(name, first, changed)
+    axis = changed_axis(name, first.shape, changed.shape)
     if axis is None:
         axes = [axis for axis, size in enumerate(first.shape) if size == rows and axis != time]
         if len(axes) > 1 and not np.array_equal(first, changed):  # such as two directions
@@ -161,16 +161,6 @@ def _rows_axis(name: str, first: AnyArray, changed: AnyArray, rows: int, time: i
             "output out of outputs, a list of names"
         )
     return axis
-
-
-def _changed_axis(name: str, a: AnyArray, b: AnyArray) -> int | None:
-    """Return the axis along which the shapes of two results of an output differ, or None if they are the same."""
-    if a.ndim != b.ndim:
-        raise ArgumentError(f"output {shown(name)} has shape {a.shape} and then {b.shape}; expected one rank")
-    axes = [axis for axis, sizes in enumerate(zip(a.shape, b.shape, strict=True)) if sizes[0] != sizes[1]]
-    if len(axes) > 1:
-        raise ArgumentError(f"output {shown(name)} has shape {a.shape} and then {b.shape}; expected one axis to change")
-    return axes[0] if axes else None
 
 
 def check_batch(scorer: Scorer, names: Sequence[str], items: Sequence[AnyArray]) -> None:

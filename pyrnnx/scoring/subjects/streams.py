@@ -11,7 +11,7 @@ from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.models.model import Model
 from pyrnnx.operator.tensor_info import TensorInfo
-from pyrnnx.scoring.subjects.interface import Input, Subject, chosen_outputs
+from pyrnnx.scoring.subjects.interface import Input, Subject, changed_axis, chosen_outputs
 from pyrnnx.scoring.subjects.models import arrays_of, checked_axes, fixed, layer_axes, sequences_input
 
 
@@ -42,7 +42,7 @@ class StreamSubject(Subject):
         outputs: Sequence[str] | None,
         step: int | None,
     ) -> None:
-        self.label, self.axes = model.label, {}
+        self.label = model.label
         values = arrays_of(self.label, constants)
         try:
             self._stream = model.stream(states)
@@ -123,14 +123,10 @@ class StreamSubject(Subject):
         return {name: self._joined(name, pieces) for name, pieces in results.items()}
 
     def _rows_axis(self, name: str) -> int:
-        """Return the axis of rows of a state or an output."""
-        single, double = (self._shapes[rows][name] for rows in (1, 2))
-        axes = [axis for axis, (a, b) in enumerate(zip(single, double, strict=False)) if a != b]
-        if len(single) != len(double) or len(axes) != 1:
-            raise ArgumentError(
-                f"{shown(name)} has shape {single} for a row and {double} for two; expected an axis of rows, or batch=1"
-            )
-        return axes[0]
+        axis = changed_axis(name, self._shapes[1][name], self._shapes[2][name])
+        if axis is None:
+            raise ArgumentError(f"{shown(name)} has no axis of rows; expected one, or batch=1")
+        return axis
 
     def _push(self, frame: AnyArray) -> AnyArray:
         """Return the steps of all rows as the model takes them."""
