@@ -27,6 +27,7 @@ from pyrnnx.scoring.sources import open_source
 from pyrnnx.scoring.sources.base import Source
 from pyrnnx.scoring.sources.storage import is_url, shown_path
 from pyrnnx.scoring.subjects import subject_of
+from pyrnnx.scoring.subjects.interface import Options
 from pyrnnx.scoring.task import score_part
 
 if TYPE_CHECKING:
@@ -183,16 +184,8 @@ def score(
     frames = frames_of(frame, context, tail)
     threshold = checked_threshold(segments)
     opened = open_source(source, source_format, column=column, channels=channels, rate=rate)
-    subject = subject_of(
-        model,
-        input=input,
-        axes=axes,
-        lengths=lengths,
-        inputs=inputs,
-        outputs=outputs,
-        stream=stream,
-        step=None if frames is None else frames.size + frames.context,
-    )
+    arguments = Options(input, axes, lengths, inputs, outputs)
+    subject = subject_of(model, arguments, stream, None if frames is None else frames.size + frames.context)
     path = _sink_path(sink, opened)
     kind = choose_sink(path, sink_format)
     folder = Folder(path, kind.suffix)

@@ -6,13 +6,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.models.inputs import given_names
+
+
+class Options(NamedTuple):
+    """Arguments of `score` with these names."""
+
+    input: Any
+    axes: Any
+    lengths: Any
+    inputs: Any
+    outputs: Any
 
 
 @dataclass(frozen=True)

@@ -15,29 +15,22 @@ from pyrnnx.models.inputs import given_names
 from pyrnnx.models.model import Model, layer_values
 from pyrnnx.operator.check import as_array
 from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
-from pyrnnx.scoring.subjects.interface import Input, Subject
+from pyrnnx.scoring.subjects.interface import Input, Options, Subject
 
 _STATES = ("initial_h", "initial_c")
 
 
 class ModelSubject(Subject):
-    """Model as a subject. The arguments are `input`, `axes`, `lengths`, `inputs` and `outputs` of `score`."""
+    """Model as a subject."""
 
-    def __init__(
-        self,
-        model: Model,
-        name: str | None,
-        axes: str | None,
-        lengths: str | None,
-        constants: Mapping[str, Any],
-        outputs: Any,
-    ) -> None:
+    def __init__(self, model: Model, options: Options) -> None:
         # A copy of an IR with variables: each call resets them, and must not change the caller's model.
         self._has_variables = bool(getattr(model, "variables", ()))
         self.label, self._model = model.label, copy.deepcopy(model) if self._has_variables else model
         self._infos = {info.name: info for info in model.inputs}
-        self._constants = arrays_of(self.label, constants)
+        self._constants = arrays_of(self.label, options)
         self.what = self._model, self._constants
+        lengths, outputs = options.lengths, options.outputs
         if lengths is not None and (not isinstance(lengths, str) or lengths not in self._infos):
             raise ArgumentError(
                 f"score: {self.label}: lengths is {shown(lengths)}; expected one of {_names_of(self._infos)}"
@@ -45,9 +38,9 @@ class ModelSubject(Subject):
         self.lengths, self.mixes_lengths = lengths, lengths is not None
         self._states = self._state_shapes()
         supplied = {*self._constants, *self._states, self.lengths}
-        info = sequences_input(self.label, name, self._infos, supplied, self._hint())
+        info = sequences_input(self.label, options.input, self._infos, supplied, self._hint())
         known = layer_axes(model)
-        letters = checked_axes(self.label, info, axes, known.get(info.name))
+        letters = checked_axes(self.label, info, options.axes, known.get(info.name))
         shape = tuple(map(fixed, info.shape or [None] * len(letters)))
         self.input = Input(info.name, named_dtype(info.dtype or "float32"), letters, shape)
         self._outputs = given_names(f"score: {self.label}", outputs) if outputs is not None else None
@@ -98,8 +91,8 @@ class ModelSubject(Subject):
         return results
 
 
-def arrays_of(label: str, inputs: Mapping[str, Any]) -> dict[str, AnyArray]:
-    return {name: as_array(f"score: {label}", shown(name), value) for name, value in inputs.items()}
+def arrays_of(label: str, options: Options) -> dict[str, AnyArray]:
+    return {name: as_array(f"score: {label}", shown(name), value) for name, value in (options.inputs or {}).items()}
 
 
 def layer_axes(model: Model) -> dict[str, str]:

@@ -11,39 +11,23 @@ from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.models.model import Model
 from pyrnnx.operator.tensor_info import TensorInfo
-from pyrnnx.scoring.subjects.interface import Input, Subject, changed_axis, chosen_outputs
+from pyrnnx.scoring.subjects.interface import Input, Options, Subject, changed_axis, chosen_outputs
 from pyrnnx.scoring.subjects.models import arrays_of, checked_axes, fixed, layer_axes, sequences_input
 
 
 class StreamSubject(Subject):
     """Model as a subject that takes one step of each item in a push, and carries its states between pushes.
 
-    Parameters
-    ----------
-    model : Model
-    states : mapping or None
-        {output: input} of the states, as `Model.stream` takes it.
-    name, axes, constants, outputs
-        As the arguments `input`, `axes`, `inputs` and `outputs` of `score`. `constants` may have initial states.
-    step : int or None
-        Size of a step, if items are cut into frames.
+    `states` are {output: input}, as `Model.stream` takes them; `step` is the size of a step, if items are cut into
+    frames.
     """
 
     pushes = True
     mixes_lengths = True
 
-    def __init__(
-        self,
-        model: Model,
-        states: Mapping[str, str] | None,
-        name: str | None,
-        axes: str | None,
-        constants: Mapping[str, Any],
-        outputs: Sequence[str] | None,
-        step: int | None,
-    ) -> None:
+    def __init__(self, model: Model, states: Mapping[str, str] | None, options: Options, step: int | None) -> None:
         self.label = model.label
-        values = arrays_of(self.label, constants)
+        values = arrays_of(self.label, options)
         try:
             self._stream = model.stream(states)
         except PyrnnxError as error:
@@ -53,12 +37,13 @@ class StreamSubject(Subject):
         self._constants = {key: value for key, value in values.items() if key not in fed}
         self.what = model, self._initial, self._constants, dict(self._stream.states)
         infos = {info.name: info for info in model.inputs}
-        info = sequences_input(self.label, name, infos, {*self._constants, *fed})
+        info = sequences_input(self.label, options.input, infos, {*self._constants, *fed})
         own_axes = layer_axes(model)
-        self._axes, sizes = self._push_axes(info, axes, own_axes.get(info.name), step)
+        self._axes, sizes = self._push_axes(info, options.axes, own_axes.get(info.name), step)
         known = [output.name for output in model.outputs]
         own = [output for output in known if output not in self._stream.states]
-        self._outputs = own if outputs is None else chosen_outputs(f"score: {self.label}", outputs, known)
+        chosen = chosen_outputs(f"score: {self.label}", options.outputs, known)
+        self._outputs = own if options.outputs is None else chosen
         by_axis = dict(zip(self._axes, sizes, strict=True))
         steps = "".join(axis for axis in self._axes if axis not in "NT")
         letters = f"{'N' if 'N' in by_axis else ''}T{steps}"
