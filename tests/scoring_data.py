@@ -56,6 +56,18 @@ def lstm(size: int = SIZE, hidden_size: int = 6, **keywords: Any) -> Layer:
     )
 
 
+def onnx_model(text: str, **arrays: Any) -> Any:
+    """Return a model from the inputs, outputs and nodes of a graph, and its initializers."""
+    import onnx
+
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> m {text}')
+    used = {name for node in model.graph.node for name in node.input}
+    model.graph.initializer.extend(
+        onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in arrays.items() if name in used
+    )
+    return model
+
+
 def expected(layer: Layer, items: Mapping[str, Array]) -> Results:
     """Return the results of the layer for each item alone, by name, time steps first, without the axis of rows."""
     found = {}

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from layers import random_layer
 from rows import each_row
-from scoring_data import Results, of_npz, write_npy
+from scoring_data import Results, of_npz, onnx_model, write_npy
 
 import pyrnnx
 from pyrnnx import PyrnnxError, RecurrentOp
 from pyrnnx.operator.quantized import Quantized
 
-onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnx")
 
 SIZE = 5
 RNG = np.random.default_rng(5)
@@ -63,13 +63,9 @@ GRAPHS: dict[str, Graph] = {
 
 def model_of(graph: Graph) -> Any:
     axes = ", ".join(str(SIZE) if letter == "I" else letter for letter in graph.axes)
-    opset = '<ir_version: 8, opset_import: ["" : 17]>'
-    model = onnx.parser.parse_model(f"{opset} m (float[{axes}] X, int32[N] lens) => (float Z) {{ {graph.nodes} }}")
-    used = {name for node in model.graph.node for name in node.input}
-    arrays = {name: np.asarray(array) for name, array in CONSTANTS.items() if name in used}
-    model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in arrays.items())
-    if "lens" not in used:
-        model.graph.node.append(onnx.helper.make_node("Identity", ["lens"], ["unused"]))
+    unused = "" if "lens" in graph.nodes else " unused = Identity (lens)"
+    text = f"(float[{axes}] X, int32[N] lens) => (float Z) {{ {graph.nodes}{unused} }}"
+    model = onnx_model(text, **CONSTANTS)
     model.graph.output[0].type.tensor_type.ClearField("shape")
     return model
 
@@ -122,11 +118,7 @@ def test_a_batch_of_a_later_part(tmp_path: Path) -> None:
 
 def test_items_of_different_steps(tmp_path: Path) -> None:
     """Steps of one value are not repeated to the size of those of the other items."""
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 17]> m (float[T,N,I] X) => (float[?,?,1] Z) '
-        "{ Z = ReduceSum <keepdims = 1> (X, axes) }"
-    )
-    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([2]), "axes"))
+    model = onnx_model("(float[T,N,I] X) => (float[?,?,1] Z) { Z = ReduceSum <keepdims = 1> (X, axes) }", axes=[2])
     items = [np.full((3, size), 2, np.float32) for size in (4, 1)]
     source = write_npy(tmp_path / "in", items)
     pyrnnx.score(model, source, tmp_path / "out", workers=0, axes="TNI")
@@ -145,11 +137,8 @@ def test_layers_with_a_scale_of_the_batch(tmp_path: Path) -> None:
 
 def test_an_item_that_the_model_rejects(tmp_path: Path) -> None:
     """Only this item of its batch is bad."""
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 17]> m (float[T, N, I] X) => (float[T, N, I] Z) '
-        "{ i = Cast <to = 7> (X) Z = Gather (P, i) }"
-    )
-    model.graph.initializer.append(onnx.numpy_helper.from_array(np.arange(4, dtype=np.float32), "P"))
+    nodes = "{ i = Cast <to = 7> (X) Z = Gather (P, i) }"
+    model = onnx_model(f"(float[T, N, I] X) => (float[T, N, I] Z) {nodes}", P=np.arange(4, dtype=np.float32))
     items = [np.full((3, 2), value, np.float32) for value in (1, 9, 3)]
     source = write_npy(tmp_path / "in", items)
     report = pyrnnx.score(model, source, tmp_path / "out", workers=0, axes="TNI", batch=3, skip_errors=True)

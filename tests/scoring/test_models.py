@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from layers import random_layer, random_weights
 from rows import each_row
-from scoring_data import SIZE, assert_equal, expected, lstm, named, of_npz, sequences, write_npy
+from scoring_data import SIZE, assert_equal, expected, lstm, named, of_npz, onnx_model, sequences, write_npy
 
 import pyrnnx
 from pyrnnx import Direction, PyrnnxError, RecurrentOp, Stack
 from pyrnnx.frontends.openvino import read_model, write_model
 
-onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnx")
 
 ITEMS = sequences((7, 3, 9, 7, 1, 9, 3))
 NAMED = named(ITEMS)
@@ -31,19 +31,11 @@ def run(model: Any, source: Path, **options: Any) -> Any:
     return pyrnnx.score(model, source, source.parent / "out", **{"workers": 0, "memory": 60_000, **options})
 
 
-def model_of(text: str, **arrays: Any) -> Any:
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> m {text}')
-    model.graph.initializer.extend(
-        onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in arrays.items()
-    )
-    return model
-
-
 def recurrent(X: str = "T, N", lengths: bool = False, before: str = "") -> Any:
     """An LSTM with the weights of `lstm()`, between other nodes; X -> x -> (Y, Y_h, Y_c) -> Z."""
     lens = f", int32[{X.rpartition(' ')[2]}] lens" if lengths else ""
     arguments = ["x" if before else "X", *WEIGHTS, *(["lens"] if lengths else [])]
-    return model_of(
+    return onnx_model(
         f"(float[{X}, {SIZE}] X{lens}) => (float[?,?,?,?] Y, float[?,?,?] Y_h, float[?,?,?] Y_c, float[?,?,?,?] Z) {{"
         f'{before} Y, Y_h, Y_c = LSTM <hidden_size = 6, direction = "bidirectional"> ({", ".join(arguments)}) '
         "Z = Tanh (Y) }",
@@ -89,7 +81,7 @@ def test_an_ir_with_states(source: Path, tmp_path: Path) -> None:
 
 
 def test_one_row_and_another_axis_of_one_element(source: Path) -> None:
-    model = model_of(f"(float[T, 1, {SIZE}] X) => (float[?,?,?,?] Y) {{ Z = Tanh (X) Y = Unsqueeze (Z, a) }}", a=[2])
+    model = onnx_model(f"(float[T, 1, {SIZE}] X) => (float[?,?,?,?] Y) {{ Z = Tanh (X) Y = Unsqueeze (Z, a) }}", a=[2])
     run(model, source, axes="TNI")
     for name, results in of_npz(source.parent / "out").items():
         np.testing.assert_allclose(results["Y"].reshape(-1, SIZE), np.tanh(NAMED[name]), rtol=1e-6, atol=1e-7)
@@ -99,7 +91,7 @@ def test_a_model_that_limits_the_time_steps(source: Path) -> None:
     """The trial doubles a number of time steps."""
     nodes = "S = Shape (X) T = Gather <axis = 0> (S, zero) t = Range (zero, T, one) p = Gather (P, t) Y = Add (X, p)"
     P = np.random.default_rng(0).normal(size=(12, 1, SIZE)).astype(np.float32)
-    model = model_of(f"(float[T, N, {SIZE}] X) => (float[?,?,?] Y) {{ {nodes} }}", P=P, zero=0, one=1)
+    model = onnx_model(f"(float[T, N, {SIZE}] X) => (float[?,?,?] Y) {{ {nodes} }}", P=P, zero=0, one=1)
     run(model, source, axes="TNI", batch=2)
     for name, results in of_npz(source.parent / "out").items():
         np.testing.assert_array_equal(results["Y"], NAMED[name] + P[: len(NAMED[name]), 0])
@@ -126,7 +118,7 @@ ROWS = {
 def test_rows_that_cannot_share_a_batch(name: str, tmp_path: Path) -> None:
     nodes, rows, words = ROWS[name]
     source = write_npy(tmp_path / "in", ITEMS)
-    model = model_of(f"(float[T, {rows}, {SIZE}] X) => (float Y) {{ {nodes} }}")
+    model = onnx_model(f"(float[T, {rows}, {SIZE}] X) => (float Y) {{ {nodes} }}")
     model.graph.output[0].type.tensor_type.ClearField("shape")
     with pytest.raises(PyrnnxError, match=words):
         run(model, source, axes="TNI", batch=2)
@@ -139,7 +131,7 @@ def test_rows_that_cannot_share_a_batch(name: str, tmp_path: Path) -> None:
 def test_initial_states_of_an_undeclared_size(source: Path) -> None:
     """R is an input and the node has no hidden_size: the size of initial_h is not known before the call."""
     R = np.random.default_rng(0).normal(size=(1, 6, 6)).astype(np.float32)
-    model = model_of(
+    model = onnx_model(
         f"(float[T, 1, {SIZE}] X, float[D, H, H] R, float[D, 1, H] initial_h) => (float[?,?,?,?] Y) "
         "{ Y = RNN (X, W, R, , , initial_h) }",
         W=np.ones((1, 6, SIZE), np.float32),
@@ -152,7 +144,7 @@ def test_initial_states_of_an_undeclared_size(source: Path) -> None:
 def test_a_model_without_rows(source: Path) -> None:
     W = np.random.default_rng(0).normal(size=(SIZE, 2)).astype(np.float32)
     text = f"(float[T, {SIZE}] X, float[1] gain) => (float[?,?] Y) {{ Z = MatMul (X, W) Y = Mul (Z, gain) }}"
-    model, gain = model_of(text, W=W), np.array([3], np.float32)
+    model, gain = onnx_model(text, W=W), np.array([3], np.float32)
     run(model, source, axes="TI", inputs={"gain": gain})
     for options, words in (
         ({}, "these inputs have no value: 'X', 'gain'"),

@@ -196,9 +196,8 @@ class FileSource(Source):
         for path in self.files():
             # The path in the folder, or its own name if the source is that file.
             file = os.path.basename(path) if self._is_file else os.path.relpath(path, self.path)
-            rows = attempted(list, self.listing(path, file))
-            if isinstance(rows, Bad):
-                rows = [(file, rows, None)]
+            listed_rows: list[Row] | Bad = attempted(list, self.listing(path, file))
+            rows = [(file, listed_rows, None)] if isinstance(listed_rows, Bad) else listed_rows
             yield from ((name, shape, (file, place)) for name, shape, place in rows)
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
