@@ -339,8 +339,7 @@ def test_a_worker_that_resumes_under_another_run(kind: str, source: Path, tmp_pa
     for before, after in ((STOP, "pass"), ("pass", STOP)):
         code = ZOMBIE.format(tests=TESTS, job=str(tmp_path / "job"), before=before, after=after)
         zombies.append(subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True))
-    for zombie in zombies:
-        wait_until(lambda pid=zombie.pid: _stat(pid)[0] == "T")
+    wait_until(lambda: all(_stat(zombie.pid)[0] == "T" for zombie in zombies))
     pyrnnx.score(second, source, sink, overwrite=True, **options)
     parts = contents(sink)
     for zombie in zombies:

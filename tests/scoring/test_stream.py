@@ -102,6 +102,10 @@ def test_pairs_of_other_names(tmp_path: Path) -> None:
 
 
 GRAPH = GRAPHS["rows first"]
+TWO_STEPS, OPEN_STATE = (
+    GRAPH._replace(inputs=GRAPH.inputs.replace(*words)) for words in (("[N, 6]", "[2, 6]"), ("[N, 3]", "[N, ?]"))
+)
+CHOICE, AXES = GRAPHS["a choice by a constant"], GRAPHS["one axis more"]
 WRONG: Mapping[str, tuple[Graph, dict[str, Any], str]] = {
     "no stream": (GRAPH, {"stream": False, "axes": "NTI"}, "or stream=True, which feeds 'state_out' as 'state' back"),
     "not a mapping": (GRAPH, {"stream": "yes"}, "stream is 'yes'; expected True, False or a mapping"),
@@ -109,45 +113,24 @@ WRONG: Mapping[str, tuple[Graph, dict[str, Any], str]] = {
     "lengths": (GRAPH, {"lengths": "state"}, "lengths is 'state'; expected None for a stream"),
     "tail": (GRAPH, {"tail": "cut"}, "tail is 'cut'; expected one of pad, drop"),
     "an unknown output": (GRAPH, {"outputs": ["s"]}, "outputs has 's'; expected names out of y1, state_out"),
-    "an input without a value": (
-        GRAPHS["a choice by a constant"],
-        {},
-        "these inputs have no value: 'frame', 'sr'; set the one",
-    ),
-    "the axes of a frame": (GRAPHS["one axis more"], {}, "the axes of 'frame' .* in a push are unknown; expected axes"),
+    "an input without a value": (CHOICE, {}, "these inputs have no value: 'frame', 'sr'; set the one"),
+    "the axes of a frame": (AXES, {}, "the axes of 'frame' .* in a push are unknown; expected axes"),
     "other axes": (GRAPH, {"axes": "NTI"}, "axes is 'NTI'; expected 2 letters"),
     "equal axes": (GRAPH, {"axes": "NN"}, "axes is 'NN'; expected different letters"),
-    "several time steps": (
-        GRAPH._replace(inputs=GRAPH.inputs.replace("[N, 6]", "[2, 6]")),
-        {"axes": "TI"},
-        "has 2 time steps; expected 1",
-    ),
-    "segments of several numbers": (
-        GRAPH,
-        {"segments": 0.5},
-        r"segments is 0.5, and the outputs of an item are 'y1' \[T, 3\]; expected one output of one number a frame",
-    ),
-    "another frame": (
-        GRAPH,
-        {"frame": 5},
-        r"it has shape \(4, 7\) after frame=5 and context=2 cut it; expected \[T, 6\]",
-    ),
-    "no frame": (GRAPH, {"frame": None, "context": 0}, r"expected \[T, 6\], or frame=6, which cuts samples into steps"),
-    "a state of unknown size": (
-        GRAPH._replace(inputs=GRAPH.inputs.replace("[N, 3]", "[N, ?]")),
-        {},
-        "the state 'state' .* has no initial value",
-    ),
+    "several time steps": (TWO_STEPS, {"axes": "TI"}, "has 2 time steps; expected 1"),
+    "segments": (GRAPH, {"segments": 0.5}, r"outputs of an item are 'y1' \[T, 3\]; expected one output of one number"),
+    "another frame": (GRAPH, {"frame": 5}, r"shape \(4, 7\) after frame=5 and context=2 cut it; expected \[T, 6\]"),
+    "no frame": (GRAPH, {"frame": None, "context": 0}, r"expected \[T, 6\], or frame=6, which cuts samples into"),
+    "a state of unknown size": (OPEN_STATE, {}, "the state 'state' .* has no initial value"),
 }
 
 
 @each_row("name", WRONG)
 def test_wrong(name: str, tmp_path: Path) -> None:
     graph, options, message = WRONG[name]
-    source = write_npy(tmp_path / "in", ITEMS)
-    if "segments" in options:
-        source = tmp_path / "recordings"
-        write_wav(source / "a.wav", np.arange(99))
+    if name == "segments":
+        write_wav(tmp_path / "in" / "a.wav", np.arange(99))
+    source = tmp_path / "in" if name == "segments" else write_npy(tmp_path / "in", ITEMS)
     with pytest.raises(PyrnnxError, match=message):
         pyrnnx.score(model_of(graph), source, tmp_path / "out", **{**OPTIONS, **options})
 

@@ -58,7 +58,7 @@ class ZarrSource(Source):
                 )
             return [(str(i), root.shape[1:], (_ROWS, i, i + 1)) for i in range(root.shape[0])]
         # zarr's own list of members raises for an array with a broken description.
-        keys = [os.path.relpath(os.path.dirname(path), self.path) for path in descriptions]
+        keys = sorted({os.path.relpath(os.path.dirname(path), self.path) for path in descriptions})
         members = {key: attempted(root.__getitem__, key) for key in keys if key != "." and os.sep not in key}
         arrays = {key: array for key, array in members.items() if isinstance(array, Bad) or hasattr(array, "shape")}
         if VALUES in arrays and OFFSETS in arrays:
@@ -109,17 +109,16 @@ class ZarrSource(Source):
     def files(self) -> list[str]:
         paths: list[str] = []
         for parent, folders, files in self.storage.walk(self.path):
+            descriptions = [os.path.join(parent, name) for name in files if name in DESCRIPTIONS]
+            paths += descriptions
+            if any(self._is_array(path) for path in descriptions):
+                folders.clear()  # skip its chunks: perhaps millions
             for name in folders:
                 if os.path.islink(os.path.join(parent, name)):
                     raise ArgumentError(
                         f"score: {shown(name)} of zarr group {shown(parent)} is a link; expected an array, because "
                         "links are not followed"
                     )
-            folders.sort()
-            descriptions = [os.path.join(parent, name) for name in files if name in DESCRIPTIONS]
-            paths += descriptions
-            if any(self._is_array(path) for path in descriptions):
-                folders.clear()  # skip its chunks: perhaps millions
         return sorted(paths)
 
     def _is_array(self, path: str) -> bool:
