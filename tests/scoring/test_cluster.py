@@ -105,7 +105,8 @@ class Scheduler(NamedTuple):
 @contextlib.contextmanager
 def scheduler(folder: Path, workers: int, port: int = 0) -> Iterator[Scheduler]:
     """Start a scheduler and workers of Dask's command line; a silent worker counts as dead after some seconds."""
-    port, processes = port or free_port(), []
+    port = port or free_port()
+    processes: list[subprocess.Popen[str]] = []
     env = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "8s"}
     with contextlib.ExitStack() as stack:
 

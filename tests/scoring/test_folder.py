@@ -162,8 +162,12 @@ def edited(**values: Any) -> Spoil:
     return lambda path: path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
-def replaced(make: Callable[[Path], object]) -> Spoil:
-    return lambda path: (path.unlink(), make(path))
+def replaced(make: Spoil) -> Spoil:
+    def replace(path: Path) -> None:
+        path.unlink()
+        make(path)
+
+    return replace
 
 
 def _of_another_part(path: Path) -> None:

@@ -194,8 +194,8 @@ def _nothing(folder: Path) -> None:
     pass
 
 
-def _files(*names: str) -> Callable[[Path], None]:
-    return lambda folder: [(folder / name).write_text("{") for name in names] and None
+def _files(*names: str) -> Callable[[Path], object]:
+    return lambda folder: [(folder / name).write_text("{") for name in names]
 
 
 def _ragged(**arrays: Any) -> Callable[[Path], None]:
@@ -203,7 +203,7 @@ def _ragged(**arrays: Any) -> Callable[[Path], None]:
 
 
 # What writes the files, arguments of `open_source`, and the error.
-REJECTED: dict[str, tuple[Callable[[Path], None], dict[str, Any], str]] = {
+REJECTED: dict[str, tuple[Callable[[Path], object], dict[str, Any], str]] = {
     "nothing there": (_nothing, {"path": "missing"}, "does not exist"),
     "no path": (_nothing, {"path": 3}, "source is of type int; expected a path"),
     "NUL": (_nothing, {"path": "a\0b"}, "source is .*; expected a path"),
