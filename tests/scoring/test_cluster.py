@@ -103,11 +103,11 @@ class Scheduler(NamedTuple):
 
 
 @contextlib.contextmanager
-def scheduler(folder: Path, workers: int, port: int = 0) -> Iterator[Scheduler]:
-    """Start a scheduler and workers of Dask's command line; a silent worker counts as dead after some seconds."""
+def scheduler(folder: Path, workers: int, port: int = 0, ttl: str = "5 minutes") -> Iterator[Scheduler]:
+    """Start a scheduler and workers of Dask's command line; a worker that is silent for `ttl` counts as dead."""
     port = port or free_port()
     processes: list[subprocess.Popen[str]] = []
-    env = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "8s"}
+    env = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": ttl}
     with contextlib.ExitStack() as stack:
 
         def start(*arguments: str) -> None:
@@ -283,7 +283,7 @@ def test_clients(score: Score, tmp_path: Path) -> None:
 def test_workers_that_hang_or_die(score: Score, tmp_path: Path) -> None:
     """Another worker scores the parts of one that hangs; resumed, it changes nothing. Without workers, a run ends."""
     port = free_port()
-    with scheduler(tmp_path, 2, port) as started:
+    with scheduler(tmp_path, 2, port, ttl="8s") as started:
         progress = Once(partial(started.signal, signal.SIGSTOP, 1))
         report = score(scheduler=started.address, workers=2, progress=progress)
         assert (report.items, report.resumed) == (len(ITEMS), 0)
