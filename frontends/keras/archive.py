@@ -16,13 +16,7 @@ OLDEST = 3  # major version of Keras
 
 
 class Archive:
-    """An open .keras file.
-
-    Attributes
-    ----------
-    label : str
-        Name of the file in errors.
-    """
+    """An open .keras file; `label` is its name in errors."""
 
     def __init__(self, label: str, file: BinaryIO) -> None:
         self.label = label

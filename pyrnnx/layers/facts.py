@@ -35,13 +35,9 @@ class Described(Immutable):
 
 
 def layer_facts(layer: Any, values: Collection[str] = ()) -> Facts:
-    """Return the facts about a layer, with the keys of ``pyrnnx inspect --json``.
+    """Return the facts about a layer, or one without weights, with the keys of ``pyrnnx inspect --json``.
 
-    Parameters
-    ----------
-    layer : Layer, or one without weights
-    values : collection of str
-        Canonical names of the arguments that are values of the layer's model.
+    `values` are the canonical names of the arguments that are values of the layer's model.
     """
     op: RecurrentOp | None = layer.op
     weights: Mapping[str, AnyArray | Quantized] | None = getattr(layer, "kept_weights", None)

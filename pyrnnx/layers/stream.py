@@ -23,15 +23,8 @@ StatePair = tuple[AnyArray, AnyArray | None]  # h, and c of an LSTM, in the kern
 class Stepper:
     """A layer that runs the next time steps of its rows, from states that the caller passes and owns.
 
-    Attributes
-    ----------
-    layer : pyrnnx.Layer
-    batch_size : int
-    state_names : tuple of str
-        Arguments of a call that are states: "initial_h" and, for an LSTM, "initial_c".
-    fast : callable
-        Fast path: `fast(X, h, c, out, h_next, c_next)` returns Y, or None if `step` must handle X. The new states
-        overwrite h_next and c_next, or else h and c.
+    `fast(X, h, c, out, h_next, c_next)` returns Y, or None if `step` must handle X. The new states overwrite h_next and
+    c_next, or else h and c.
     """
 
     def __init__(self, layer: Layer, batch_size: int) -> None:

@@ -18,14 +18,7 @@ States = Sequence[AnyArray | None]  # one [D, N, H] per layer; None: zero, or no
 
 
 class Chain:
-    """Layers, each of which reads the Y of the one before, both directions concatenated.
-
-    Parameters
-    ----------
-    dtype : numpy.dtype
-    layers : iterable of (RecurrentOp, Convention, PackedLayer)
-        Conventions with sequences.
-    """
+    """Layers in conventions with sequences, each of which reads the Y of the one before, directions concatenated."""
 
     def __init__(self, dtype: np.dtype[Any], layers: Iterable[tuple[RecurrentOp, Convention, PackedLayer]]) -> None:
         ops, conventions, packed = zip(*layers, strict=True)
@@ -46,22 +39,10 @@ class Chain:
         Y: AnyArray,
         last: tuple[States, States],
     ) -> bool:
-        """Run over sequences, and return whether the kernels could use the arrays in place.
+        """Run over X [T, N, I], and return whether the kernels could use the arrays in place.
 
-        Parameters
-        ----------
-        threads : int
-            Maximum number of threads.
-        X : ndarray
-            Input [T, N, I].
-        lengths : ndarray of int, or None
-            Length of each row; None: T.
-        initial : tuple
-            h and c of each layer.
-        Y : ndarray
-            Array [T, N, D, H] for the last layer's Y.
-        last : tuple
-            Arrays for the last states, in the form of `initial`.
+        The last layer's Y is written to Y [T, N, D, H], and the last states of each layer to `last`; `initial` and
+        `last` have h and c of each layer. `lengths` None: T for every row.
         """
         T, N, _ = X.shape
         steps = turn_steps(self.packed, threads, T, N)

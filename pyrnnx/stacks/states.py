@@ -23,42 +23,19 @@ States = list[AnyArray | None]  # one [num_directions, batch_size, hidden_size] 
 
 
 class StateForm:
-    """Form in which a stack reads and returns initial_h and Y_h, or initial_c and Y_c.
-
-    Attributes
-    ----------
-    argument : str
-        "initial_h" or "initial_c".
-    ops : tuple of RecurrentOp
-        Operators of the layers.
-    counts : tuple of int
-        Length of the first axis for each layer: num_directions, or 0 for a layer without this state.
-    exists : bool
-        Whether any layer has this state.
-    is_joined : bool
-        Whether all layers have one hidden_size, so that one array can contain their states.
-    """
+    """Form in which a stack reads and returns initial_h and Y_h, or initial_c and Y_c."""
 
     def __init__(self, argument: str, ops: Sequence[RecurrentOp]) -> None:
         self.argument, self.ops = argument, tuple(ops)
+        # length of the first axis for each layer: 0 for a layer without this state
         self.counts = tuple(
             [op.num_directions if op.has_cell_state or argument == "initial_h" else 0 for op in self.ops]
         )
-        self.exists, self.is_joined = any(self.counts), len({op.hidden_size for op in ops}) == 1
+        self.exists = any(self.counts)
+        self.is_joined = len({op.hidden_size for op in ops}) == 1  # one array can contain the states of all layers
 
     def split(self, label: str, value: Any, N: int, dtypes: Sequence[np.dtype[Any]]) -> States:
-        """Return one array per layer, or None for zero.
-
-        Parameters
-        ----------
-        label : str
-            Name of the stack in error messages.
-        value : array_like, or list of array_like, or None
-        N : int
-            Number of rows.
-        dtypes : sequence of numpy.dtype
-            Allowed dtypes, the stack's own first.
-        """
+        """Return an array of N rows per layer, None for zero, from a caller's states; the stack's dtype is the first."""
         if value is None:
             return [None] * len(self.counts)
         if not self.exists:
