@@ -35,7 +35,7 @@ class StateForm:
         self.is_joined = len({op.hidden_size for op in ops}) == 1  # one array can contain the states of all layers
 
     def split(self, label: str, value: Any, N: int, dtypes: Sequence[np.dtype[Any]]) -> States:
-        """Return an array of N rows per layer, None for zero, from a caller's states; the stack's dtype is the first."""
+        """Return an array of N rows per layer, None for zero; the first of the allowed dtypes is the stack's."""
         if value is None:
             return [None] * len(self.counts)
         if not self.exists:

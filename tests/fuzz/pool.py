@@ -95,7 +95,6 @@ class Report:
     passed: Counter[str] = field(default_factory=Counter)  # cases by the steps that gave a result
     slow: list[int] = field(default_factory=list)  # cases in which operators that are not recurrent took too long
     findings: dict[str, list[int]] = field(default_factory=dict)  # cases by signature
-    details: dict[str, str] = field(default_factory=dict)  # of the first case
 
     def add(self, number: int, passed: Iterable[str], finding: Finding | None) -> None:
         self.cases += 1
@@ -104,7 +103,6 @@ class Report:
             self.slow.append(number)
         elif finding is not None:
             self.findings.setdefault(finding.signature, []).append(number)
-            self.details.setdefault(finding.signature, finding.details)
 
     def __str__(self) -> str:
         steps = ", ".join(f"{step} {number}" for step, number in self.passed.most_common()) or "none"

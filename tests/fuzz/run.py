@@ -1,7 +1,7 @@
 """Altered files by the thousand: `python tests/fuzz/run.py {onnx,ir} --count 10000`.
 
 A file is read, listed, called and exported, with a result or a PyrnnxError each time. Any other outcome is a finding,
-which `--case` runs again in this process, and `--save` writes. The exit status is 1 if there are findings.
+which `--case` writes, and runs again in this process. The exit status is 1 if there are findings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if __name__ == "__main__":
     tests = Path(__file__).parents[1]  # the folder of the package `fuzz`
     sys.path[:1] = [str(tests), *map(str, sorted(tests.glob("frontends/*/builders")))]
 
-from fuzz.pool import EXAMPLES, Limits, Report, Task, fuzz
+from fuzz.pool import Limits, Task, fuzz
 from fuzz.seeds import SOURCES, collect_elsewhere
 
 
@@ -30,40 +30,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=Limits().seconds, help="seconds that one case may take")
     parser.add_argument("--sources", nargs="*", default=[], help="sources of the seeds; default: all")
-    parser.add_argument("--save", type=Path, metavar="DIR", help="write examples of each finding to this folder")
-    parser.add_argument("--case", type=int, help="run only this case, in this process")
+    parser.add_argument("--case", type=int, help="write the file of this case, and run it in this process")
     options = parser.parse_args(arguments)
     task = Task(options.kind, collect_elsewhere(options.kind, options.sources), options.seed)
     seeds = ", ".join(f"{len(seeds)} {source}" for source, seeds in task.seeds.items())
     print(f"{task.kind}, seed {task.seed}; seeds: {seeds}", flush=True)
-    if options.save is not None:
-        options.save.mkdir(parents=True, exist_ok=True)
     if options.case is not None:
-        return run_one(task, options.case, options.save)
+        return run_one(task, options.case)
     report = fuzz(task, options.count, seconds=options.seconds, jobs=options.jobs, limits=Limits(options.limit))
     print(report)
-    if options.save is not None:
-        save(task, report, options.save)
     return 1 if report.findings else 0
 
 
-def run_one(task: Task, number: int, folder: Path | None) -> int:
-    if folder is not None:
-        print(task.save(number, folder))
+def run_one(task: Task, number: int) -> int:
+    print(task.save(number, Path.cwd()))
     with tempfile.TemporaryDirectory() as work:
         passed, finding = task.run(number, Path(work))
     print(f"case {number}, made of {task.file(number)[1].name!r}; steps with a result: {', '.join(passed) or 'none'}")
     if finding is not None:
         print(f"{finding.signature}\n{finding.details}")
     return 1 if finding is not None else 0
-
-
-def save(task: Task, report: Report, folder: Path) -> None:
-    """Write examples of each finding, and the details of the first."""
-    for name, numbers in report.findings.items():
-        for number in sorted(numbers)[:EXAMPLES]:
-            path = task.save(number, folder)
-            path.with_suffix(".txt").write_text(f"{name}\n{report.details[name] if number == numbers[0] else ''}")
 
 
 if __name__ == "__main__":

@@ -104,6 +104,7 @@ def test_200_random_modules(group: int) -> None:
             assert fast.why_not is None, (seed, k, fast.why_not)
 
 
+@pytest.mark.filterwarnings("ignore")  # oneDNN has no projections
 def test_projections_run_on_pytorch() -> None:
     module, x = nn.LSTM(3, 4, proj_size=2).eval(), torch.randn(5, 2, 3)
     fast = accelerate(module)
