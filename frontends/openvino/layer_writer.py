@@ -145,20 +145,16 @@ def _data(op: RecurrentOp, operation: Operation) -> dict[str, str]:
     functions = op.activations[0]
     values = {
         "direction": op.direction.value,
-        "linear_before_reset": _boolean(op.linear_before_reset),
+        "linear_before_reset": str(op.linear_before_reset).lower(),
         "hidden_size": str(op.hidden_size),
         "activations": ", ".join(function.name.lower() for function in functions),
         "activations_alpha": _parameters([function.alpha for function in functions]),
         "activations_beta": _parameters([function.beta for function in functions]),
         "clip": "0" if op.clip is None else repr(op.clip),
-        "input_forget": _boolean(op.input_forget),
+        "input_forget": str(op.input_forget).lower(),
         "weights_format": "fico",
     }
     return {name: text for name, text in values.items() if name in operation.attributes}
-
-
-def _boolean(value: bool) -> str:
-    return "true" if value else "false"
 
 
 def _parameters(values: Sequence[float | None]) -> str:

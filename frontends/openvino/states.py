@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import UserDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import cached_property
 from typing import Any
 
@@ -87,7 +86,7 @@ def first_value(info: TensorInfo) -> AnyArray | None:
         return None
 
 
-class State(UserDict[str, AnyArray]):
+class State(MutableMapping[str, AnyArray]):
     """A snapshot of the variables of a model by id, as the next call reads them.
 
     Assigning an item sets the model's variable, deleting it resets it. A variable whose first value depends on inputs
@@ -96,26 +95,35 @@ class State(UserDict[str, AnyArray]):
     """
 
     def __init__(self, session: Session) -> None:
-        self._session, self.data = session, session.values()
+        self._session, self._values = session, session.values()
+
+    def __getitem__(self, key: str) -> AnyArray:
+        return self._values[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._session.change(lambda values: {**values, key: value})
         self._take(key)
 
     def __delitem__(self, key: str) -> None:
-        if key not in self.data:
+        if key not in self._values:
             raise KeyError(key)
         self._session.change(lambda values: {name: value for name, value in values.items() if name != key})
         self._take(key)
 
     def _take(self, key: str) -> None:
         """Copy the current value of a variable from the model."""
-        self.data.pop(key, None)
-        self.data |= {name: value for name, value in self._session.values().items() if name == key}
+        self._values.pop(key, None)
+        self._values |= {name: value for name, value in self._session.values().items() if name == key}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle as a dict: values that are independent of the model."""
-        return dict, (dict(self.data),)
+        return dict, (dict(self._values),)
 
     def __repr__(self) -> str:
         text = ", ".join(f"{shown(key)}: {value.dtype} {value.shape}" for key, value in self.items())

@@ -11,7 +11,6 @@ from pyrnnx.operator.tensor_info import Interval, fits
 
 from .numbers import count, integer
 
-ANY_RANK = "..."
 DYNAMIC = -1
 MAX_RANK = 64  # NumPy's arrays have no more axes
 
@@ -80,7 +79,7 @@ def parse_shape(label: str, text: str) -> Shape | None:
     inside = text.strip()
     if inside.startswith("[") and inside.endswith("]"):
         inside = inside[1:-1].strip()
-    if inside == ANY_RANK:
+    if inside == "...":
         return None
     try:
         shape = tuple([_size(item.strip()) for item in inside.split(",")]) if inside else ()

@@ -222,9 +222,3 @@ def test_paths_that_cannot_be_written(name: str, tmp_path: Path) -> None:
     with pytest.raises(PyrnnxError, match=r"^GRU 'a layer': '.*' cannot be written"):
         write_model(make_layer(), tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["bin.bin"]
-
-
-def test_files_that_are_not_there(tmp_path: Path) -> None:
-    for name in ("absent.onnx", "absent.xml"):
-        with pytest.raises(PyrnnxError, match=r"absent\.\w+"):
-            write_model(tmp_path / name, tmp_path / "model.xml")

@@ -19,7 +19,7 @@ from rows import each_row
 from pyrnnx import Interval, PyrnnxError, PyrnnxWarning, UnsupportedError
 from pyrnnx.frontends.openvino import Net, NetPort, read_model, read_net
 from pyrnnx.frontends.openvino.ir.layer import Output
-from pyrnnx.frontends.openvino.ir.ports import parse_shape, split_names
+from pyrnnx.frontends.openvino.ir.ports import parse_shape
 
 XML, BIN = nets.lstm_net()
 
@@ -111,14 +111,6 @@ def test_spellings_of_shapes(text: str, shape: Any) -> None:
 def test_bad_shapes(text: str) -> None:
     with pytest.raises(PyrnnxError, match=r"Parameter 'x' \(id 0\): shape is '"):
         read_net(net([parameter(0, "x", text, ())], ""))
-
-
-@each_row(
-    ("text", "names"),
-    [("", ()), ("a", ("a",)), ("a,b", ("a", "b")), (r"a\,c,b", ("a,c", "b")), ("a,,b", ("a", "b")), ("a b", ("a b",))],
-)
-def test_tensor_names(text: str, names: tuple[str, ...]) -> None:
-    assert split_names(text) == names
 
 
 def chain(length: int) -> str:
