@@ -157,17 +157,14 @@ def _of_node(node: Node, inputs: list[_Value]) -> Iterator[tuple[str, Role]]:
 
 def _compared(operator: str, other: _Value) -> Role:
     """Return the role of a number that is compared with another value."""
+    rows = None if other.array is None else other.array.size
     if other.is_range or (other.array is None and operator != "Equal"):
-        return Role(is_length=operator != "Equal", rows=_range_size(other) if operator == "Equal" else None)
+        return Role(is_length=operator != "Equal", rows=rows if operator == "Equal" else None)
     if other.array is None:
         return Role()
     numbers = np.unique(other.array)
     near = {int(number) + step for number in numbers[:_MOST_VALUES] if np.isfinite(number) for step in (-1, 0, 1)}
     return Role(values=tuple(near))
-
-
-def _range_size(value: _Value) -> int | None:
-    return None if value.array is None else value.array.size
 
 
 def _indices(node: Node, inputs: list[_Value]) -> Iterator[tuple[_Value, int]]:

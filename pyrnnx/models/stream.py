@@ -17,7 +17,7 @@ from pyrnnx._internal.immutable import Immutable
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.models import state_pairs
 from pyrnnx.models.inputs import Inputs, listed, read_inputs
-from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
+from pyrnnx.operator.tensor_info import Interval, TensorInfo
 
 
 class Carrier(NamedTuple):
@@ -265,13 +265,12 @@ def _sizes(info: TensorInfo, symbols: Mapping[str, int]) -> tuple[int, ...] | No
     """Return the shape if all sizes are known, else None."""
     if info.shape is None:
         return None
-    sizes = tuple(size for size in (_size(dimension, symbols) for dimension in info.shape) if size is not None)
-    return sizes if len(sizes) == len(info.shape) else None
-
-
-def _size(dimension: Dimension, symbols: Mapping[str, int]) -> int | None:
-    if isinstance(dimension, str):
-        return symbols.get(dimension)
-    if isinstance(dimension, Interval):
-        return dimension.low if dimension.low == dimension.high else None
-    return dimension
+    sizes = []
+    for dimension in info.shape:
+        size = symbols.get(dimension) if isinstance(dimension, str) else dimension
+        if isinstance(size, Interval):
+            size = size.low if size.low == size.high else None
+        if size is None:
+            return None
+        sizes.append(size)
+    return tuple(sizes)

@@ -17,7 +17,9 @@ from .attributes import build_op, find_attribute, read_attributes
 from .schemas import OPERATORS, QUANTIZED_LSTM, Schema, schema
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, NodeProto
+    from onnx import NodeProto
+
+_SHOWN = ("FLOAT", "FLOATS", "INT", "INTS", "STRING")  # types of attributes whose values errors show
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,17 +136,9 @@ def _node_attributes(definition: Schema, label: str, node: NodeProto) -> dict[st
         expected = find_attribute(definition, label, name).type
         type_name = import_onnx().AttributeProto.AttributeType.Name(attribute.type)
         if attribute.ref_attr_name or type_name != expected.name:
-            value = attribute.ref_attr_name or _described(attribute, type_name)
+            value = attribute.ref_attr_name or f"a value of type {type_name}"
+            if not attribute.ref_attr_name and type_name in _SHOWN:
+                value = import_onnx().helper.get_attribute_value(attribute)
             raise ArgumentError(f"{label}: attribute {shown(name)} is {shown(value)}; expected {expected.words}")
         values[name] = import_onnx().helper.get_attribute_value(attribute)
     return values
-
-
-def _described(attribute: AttributeProto, type_name: str) -> Any:
-    """Return the value of an attribute for a message."""
-    try:
-        value = import_onnx().helper.get_attribute_value(attribute)
-    except ValueError:  # its type is UNDEFINED
-        return f"a value of type {type_name}"
-    simple = isinstance(value, (int, float, bytes)) or (isinstance(value, list) and type_name in ("INTS", "FLOATS"))
-    return value if simple else f"a value of type {type_name}"
