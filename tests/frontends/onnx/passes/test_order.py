@@ -127,34 +127,6 @@ def test_around_layers(nodes: list[Any], outputs: list[str], constants: dict[str
     assert read_model(proto).layers
 
 
-NOT_FOUND: dict[str, tuple[list[Any], str]] = {
-    "nothing recurrent": ([node("Neg", ["x"], ["y"])], ""),
-    "a loop": (
-        [
-            node(
-                "Loop",
-                ["three", "", "x"],
-                ["y"],
-                body=make_graph(
-                    [node("Identity", ["go"], ["on"]), node("Neg", ["v"], ["w"])],
-                    {"k": np.array(0), "go": np.array(True), "v": X},
-                    ["on", "w"],
-                ),
-            )
-        ],
-        "Loop",
-    ),
-}
-
-
-@each_row("name", NOT_FOUND)
-def test_why_there_are_none(name: str) -> None:
-    nodes, why = NOT_FOUND[name]
-    proto = simple_model(nodes, {"x": X}, ["y"], {"three": np.array(3)})
-    run_both(proto, {"x": X}, layers=[])
-    assert why in read_model(proto).layers.why_none
-
-
 # Errors of recurrent nodes, through both doors
 
 

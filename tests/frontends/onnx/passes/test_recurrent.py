@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import helper
-from onnx_models import LSTM, branches, case_model, lstm_node, make_graph, simple_model, weights_of
+from onnx_models import LSTM, branches, case_model, lstm_node, simple_model, weights_of
 from rows import each_row
 
 from pyrnnx import ArgumentError, Layer, reference
 from pyrnnx.frontends.onnx import NodeLayer, UnboundNode, read_model
-from pyrnnx.testing.cases import Case, expected_outputs, make_arrays
+from pyrnnx.testing.cases import expected_outputs, make_arrays
 from pyrnnx.testing.numbers import assert_close, tolerance_of
 
 node = helper.make_node
@@ -68,64 +67,6 @@ def test_layers_in_branches() -> None:
         assert isinstance(layer, Layer)
         assert_close(layer.run(given["X"]), expected, TOLERANCE)
     assert_close([model(given)["Z"]], expected[:1], TOLERANCE)
-
-
-def test_layers_in_functions() -> None:
-    """Each call of a function has a layer of its own; its linked attributes have the values of the call."""
-    inner = node("GRU", ["x", "w", "r"], ["y", ""], name="gru")
-    for name in ("direction", "hidden_size"):
-        kind = onnx.AttributeProto.STRING if name == "direction" else onnx.AttributeProto.INT
-        inner.attribute.append(onnx.AttributeProto(name=name, ref_attr_name=name, type=kind))
-    body = helper.make_function(
-        "test", "Run", ["x", "w", "r"], ["y"], [inner], [helper.make_opsetid("", 17)], ["direction", "hidden_size"]
-    )
-    arrays: dict[str, Any] = make_arrays(Case("function", "GRU", {}, (), I=3, H=5))
-    nodes = [
-        node("Run", ["X", "W", "R"], ["F"], domain="test", direction="forward", hidden_size=5),
-        node("Run", ["X", "W", "R"], ["B"], domain="test", direction="reverse", hidden_size=5),
-    ]
-    constants = {name: arrays[name] for name in ("W", "R")}
-    proto = simple_model(nodes, {"X": arrays["X"]}, ["F", "B"], constants, domains={"test": 1}, functions=[body])
-    model = read_model(proto)
-    assert [layer.op.direction.value for layer in model.layers.values() if layer.op] == ["forward", "reverse"]
-    for result, direction in zip(model(arrays["X"]).values(), ("forward", "reverse"), strict=True):
-        assert_close([result], reference.gru(**arrays, direction=direction)[:1], TOLERANCE)
-
-
-def test_layer_in_a_loop() -> None:
-    """X runs through the same LSTM three times; the body takes its weights from outside."""
-    body = make_graph(
-        [lstm_node("o", ["y4"], "x"), node("Squeeze", ["y4", "one"], ["y"]), node("Identity", ["go"], ["on"])],
-        {"k": np.array(0), "go": np.array(True), "x": np.zeros((1, 1, 1), np.float32)},
-        ["on", "y"],
-    )
-    X = make_arrays(LSTM)["X"]
-    constants = {**weights_of(LSTM, "o"), "one": np.array([1]), "three": np.array(3)}
-    model = read_model(simple_model([node("Loop", ["three", "", "X"], ["Y"], body=body)], {"X": X}, ["Y"], constants))
-    assert list(model.layers) == ["Y/body/y4"]
-    expected = X
-    for _ in range(3):
-        expected = reference.lstm(expected, **weights_of(LSTM))[0][:, 0]
-    np.testing.assert_allclose(model(X)["Y"], expected, atol=TOLERANCE)
-
-
-def test_layer_in_a_scan() -> None:
-    """Each sequence begins with the last state of the previous one."""
-    inner = node("LSTM", ["x", "oW", "oR", "oB", "", "h"], ["y", "h_next"], hidden_size=LSTM.H)
-    last = node("Identity", ["y"], ["all"])
-    h = make_arrays(LSTM)["initial_h"]
-    X = np.stack([make_arrays(LSTM, seed=seed)["X"] for seed in (1, 2, 3)])
-    body = make_graph([inner, last], {"h": h, "x": X[0]}, ["h_next", "all"])
-    scan = node("Scan", ["h0", "X"], ["h_last", "Y"], body=body, num_scan_inputs=1)
-    weights = weights_of(LSTM, "o")
-    model = read_model(simple_model([scan], {"h0": h, "X": X}, ["h_last", "Y"], weights))
-    assert list(model.layers) == ["h_last/body/y"]
-    results, state = model(h, X), h
-    for x, y in zip(X, results["Y"], strict=True):
-        expected = reference.lstm(x, **weights_of(LSTM), initial_h=state)
-        np.testing.assert_allclose(y, expected[0], atol=TOLERANCE)
-        state = expected[1]
-    np.testing.assert_allclose(results["h_last"], state, atol=TOLERANCE)
 
 
 def test_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,19 +98,6 @@ def test_layers_are_found_and_give_what_onnxruntime_gives(make: Make, kind: str,
     assert operators.isdisjoint({"MatMul", "Scan", "Loop", "Sigmoid", "Tanh", "Relu"}), operators
 
 
-def test_a_layer_beside_an_operator_whose_types_are_not_inferred() -> None:
-    """onnx may end the process on an EyeLike of a computed value."""
-    proto = scan("LSTM")
-    x = proto.graph.input[0].name
-    nodes = [
-        onnx.helper.make_node("Squeeze", [x], ["row"]),
-        onnx.helper.make_node("EyeLike", ["row"], ["eye"], dtype=onnx.TensorProto.FLOAT),
-    ]
-    proto.graph.node.extend(nodes)
-    proto.graph.output.add(name="eye").type.tensor_type.elem_type = onnx.TensorProto.FLOAT
-    assert len(read_model(proto).layers) == 1
-
-
 @few_rows(
     ("make", "kind", "twist"),
     [NEAR[k] for k in of_each_twist(NEAR)],

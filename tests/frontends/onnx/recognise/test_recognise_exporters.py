@@ -141,18 +141,6 @@ NEIGHBOURS: dict[str, dict[str, str]] = {
             "count = Cast<to = 7>(steps)", "b_ = Cast<to = 9>(steps) count = Cast<to = 7>(b_)"
         )
     },
-    "number of iterations of eight bits": OPEN
-    | {
-        "before": OPEN["before"].replace(
-            "count = Cast<to = 7>(steps)", "b_ = Cast<to = 3>(steps) count = Cast<to = 7>(b_)"
-        )
-    },
-    "limit of eight bits": LOOP
-    | MANY
-    | {"below_k": "l = Cast<to = 3>(steps_f) k_8 = Cast<to = 3>(k_next) below = Less(k_8, l)"},
-    "counter of eight bits": LOOP
-    | MANY
-    | {"below_k": "k_8 = Cast<to = 3>(k_next) k_f = Cast<to = 1>(k_8) l = Sub(steps_f, one_f) below = Less(k_f, l)"},
     "state of eight bits": LOOP | MANY | EIGHT_BITS,
     "rounded to half precision, open": OPEN
     | {"below_k": "h_k = Cast<to = 10>(k_next) h_s = Cast<to = 10>(steps_in) below = Less(h_k, h_s)"},

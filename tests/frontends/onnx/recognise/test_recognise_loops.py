@@ -151,20 +151,6 @@ def test_a_mask_whose_rows_are_computed_from_the_input() -> None:
     check_calls(model, onnxruntime_witness(proto), *calls, atol=TOLERANCE)
 
 
-def test_counter_that_overflows() -> None:
-    proto = parsed(
-        f"""m (float[T, 2, 3] X, float[2, 4] h0) => (float[2, 4] h_last)
-        <bool yes = {{1}}, int64 trips = {{140}}, int8 zero = {{0}}, int8 one = {{1}}> {{
-            start = Identity(zero)
-            h_last, k_last = Loop(trips, yes, h0, start) <body = step (int64 i, bool c, float[2, 4] h, int8 k)
-                => (bool go, float[2, 4] hn, int8 kn) {{ kn = Add(k, one) place = Cast <to = 7> (k)
-                    x = Gather <axis = 0> (X, place) {STEP} go = Identity(c) }}>
-        }}"""
-    )
-    inputs = {"X": RNG.normal(size=(140, 2, 3)).astype(np.float32), "h0": RNG.normal(size=(2, 4)).astype(np.float32)}
-    check_calls(read_model(proto), onnxruntime_witness(proto), inputs, atol=1e-5)
-
-
 def steps(*, before: str = "", state: str = "h0", W: str = "W", R: str = "R", after: str = "n{} = Tanh(s{})") -> str:
     """Return three steps in a row."""
     text, h = before, state
