@@ -20,7 +20,6 @@ MOST_BODIES = 50  # protobuf reads no deeper than 33 of them
 _GRAPH, _GRAPHS = 5, 10
 _BODIES = {_GRAPH, _GRAPHS}
 _TENSOR, _MANY_TENSORS, _SPARSE, _MANY_SPARSE = 4, 9, 11, 12
-SPARSE = "", "sparse_initializer"  # in `Graph.kinds`
 _TENSORS = {_TENSOR, _MANY_TENSORS, _SPARSE, _MANY_SPARSE}
 # Operators of the default domain whose attributes can be graphs or tensors; in others, ONNX Runtime ignores them.
 _WITH_PARTS = {"Constant", "ConstantOfShape", "If", "Loop", "Scan", "SequenceMap"}
@@ -84,7 +83,7 @@ class Graph:
     """
 
     __slots__ = (
-        *("arrays", "constants", "every", "initializer", "input", "is_sorted", "kinds", "local", "needs", "node"),
+        *("arrays", "constants", "every", "initializer", "input", "kinds", "local", "needs", "node"),
         *("output", "proto", "sparse_initializer", "tensors"),
     )
 
@@ -95,22 +94,15 @@ class Graph:
         self.constants: Any
         self.tensors = [*self.initializer, *(part for tensor in self.sparse_initializer for part in _parts(tensor))]
         self.node = [Node(node, depth, self.tensors) for node in proto.node[:]]
-        self.local, self.is_sorted = _local_names(self), False
+        self.local = local_names(self)
         self.every = [*self.node]
         for node in self.node:
             for _, body in node.bodies:
                 self.every += body.every
         self.kinds = {(node.domain, node.op_type) for node in self.every}
-        if self.sparse_initializer:
-            self.kinds.add(SPARSE)
         self.needs = {value.name for value in self.output}.union(*(node.needs for node in self.node))
         self.needs -= self.local
         self.needs.discard("")
-
-    def sort(self, label: str) -> None:
-        """Sort the nodes topologically, as `sorted_nodes`."""
-        if not self.is_sorted:
-            self.node, self.is_sorted = sorted_nodes(self, label), True
 
 
 def _tensors(attribute: AttributeProto, kind: int) -> list[TensorProto]:
@@ -160,10 +152,6 @@ def all_nodes(nodes: Iterable[AnyNode]) -> Iterator[AnyNode]:
 
 
 def local_names(graph: Graph | GraphProto) -> set[str]:
-    return set(graph.local) if type(graph) is Graph else _local_names(graph)
-
-
-def _local_names(graph: Graph | GraphProto) -> set[str]:
     names = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     names |= {tensor.values.name for tensor in graph.sparse_initializer}
     for node in graph.node:

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx.errors import FormatError, shown
 from pyrnnx.layers.custom_operators import DOMAIN
 
-from ..graph.walk import DEFAULT_DOMAINS, Graph, all_graphs, all_nodes, fresh_name, local_names, node_label, subgraphs
+from ..graph.walk import (
+    DEFAULT_DOMAINS,
+    Graph,
+    all_graphs,
+    all_nodes,
+    fresh_name,
+    local_names,
+    node_label,
+    sorted_nodes,
+    subgraphs,
+)
 from ..messages import copied, walk_messages
 
 if TYPE_CHECKING:
@@ -31,8 +41,7 @@ def canonical(model: ModelProto, graph: Graph, label: str) -> tuple[ModelProto, 
     model = copied(model)
     rename_hidden(model.graph, {}, set(), {name for inner in all_graphs(graph) for name in inner.local})
     for inner in reversed([*all_graphs(Graph(model.graph))]):
-        inner.sort(label)
-        nodes = [copied(node.proto) for node in inner.node]
+        nodes = [copied(node.proto) for node in sorted_nodes(inner, label)]
         del inner.proto.node[:]
         inner.proto.node.extend(nodes)
     return model, Graph(model.graph)
@@ -116,8 +125,7 @@ def _check_names(graph: Graph, label: str, known: set[str]) -> bool:
     for node in graph.node:
         for name in filter(None, node.output):
             define(name, f"{node_label(node)}: the output")
-    before = graph.node
-    graph.sort(label)
+    before, graph.node = graph.node, sorted_nodes(graph, label)
     is_canonical, new = before == graph.node and known.isdisjoint(own), own - known
     known |= first
     for node in graph.node:

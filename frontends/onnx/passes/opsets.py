@@ -22,18 +22,15 @@ _ASIDE = "pyrnnx.aside"  # domain of nodes that onnx must not convert
 def with_plain_domain(proto: ModelProto, graph: Graph) -> ModelProto:
     """Return the model with "" for the default domain, whose other name is "ai.onnx"."""
     other = DEFAULT_DOMAINS[1]
-    if any(entry.domain == other for entry in proto.opset_import):
-        copy = copied(proto)
-        versions = {entry.domain.removeprefix(other): entry.version for entry in copy.opset_import}
-        del copy.opset_import[:]
-        for domain, version in versions.items():
-            copy.opset_import.add(domain=domain, version=version)
-        proto = copy
-    if any(domain == other for domain, _ in graph.kinds):
-        copy = copied(proto)
-        for node in all_nodes(copy.graph.node):
-            node.domain = "" if node.domain == other else node.domain
-        proto = copy
+    if all(entry.domain != other for entry in proto.opset_import) and all(domain != other for domain, _ in graph.kinds):
+        return proto
+    proto = copied(proto)
+    versions = {entry.domain.removeprefix(other): entry.version for entry in proto.opset_import}
+    del proto.opset_import[:]
+    for domain, version in versions.items():
+        proto.opset_import.add(domain=domain, version=version)
+    for node in all_nodes(proto.graph.node):
+        node.domain = "" if node.domain == other else node.domain
     return proto
 
 

@@ -168,17 +168,17 @@ class _Emitted:
             return "", False
         _, outer, axis, is_reverse = source
         if outer is None:
-            return self._columns(self._sequences[ref.name][0], ref), is_reverse
+            Y, is_whole = (
+                self._sequences[ref.name][0],
+                (ref.start, ref.stop) == (0, self._loop.scope.known[ref.name][-1]),
+            )
+            return Y if is_whole else self._builder.slice(Y, -1, ref.start, ref.stop), is_reverse
         shape = shape_of(self._outer, outer)
         if shape is None or not can_be_time_first(shape, axis):
             return "", False
         x = self._builder.materialized(outer)
         x = time_first(self._builder, x, shape, axis)
         return (x if self._loop.is_scan else self._cut(x, shape[axis])), is_reverse
-
-    def _columns(self, name: str, ref: Ref) -> str:
-        width = self._loop.scope.known[ref.name][-1]
-        return name if (ref.start, ref.stop) == (0, width) else self._builder.slice(name, -1, ref.start, ref.stop)
 
     def _cut(self, x: str, size: Dim) -> str:
         """Return the steps of X that the Loop runs; "" if the opset has no operator for it.
@@ -270,8 +270,9 @@ class _Emitted:
                 self._outer.known[name] = self._shape_over_time(values, value, axis, name)
         for place, value in loop.sequences.items():
             series = self._series(values, value, False)
-            if series is not None:
-                for user in self._users(loop.node.output[place]):
+            for user in self._outer.graph.node:
+                is_user = user.op_type == "ConcatFromSequence" and loop.node.output[place] in user.input
+                if is_user and series is not None:
                     self._joined(user, *series)
         return ""
 
@@ -295,9 +296,6 @@ class _Emitted:
         if runs_backward != is_reverse:
             Y = self._builder.reversed(Y)
         return Y, len(shape or ())
-
-    def _users(self, name: str) -> list[Node]:
-        return [node for node in self._outer.graph.node if name in node.input and node.op_type == "ConcatFromSequence"]
 
     def _joined(self, node: Node, Y: str, rank: int) -> None:
         """Let a ConcatFromSequence be Y: rows at a new axis, or rows [1, N, H] at their first."""

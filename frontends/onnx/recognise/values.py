@@ -186,11 +186,9 @@ class Values:
 
     def _add(self, node: Node) -> Form | None:
         operands = self._operands(node)
-        return None if operands is None else forms.add(*operands)
+        return None if operands is None else forms.add(*operands, sign=-1 if node.op_type == "Sub" else 1)
 
-    def _sub(self, node: Node) -> Form | None:
-        operands = self._operands(node)
-        return None if operands is None else forms.add(*operands, sign=-1)
+    _sub = _add
 
     def _neg(self, node: Node) -> Form | None:
         form = self.form(node.input[0])
