@@ -67,13 +67,11 @@ class Carried:
 
     @property
     def infos(self) -> list[TensorInfo]:
-        """Descriptions of the new inputs."""
         sizes = {"D": self.layer.op.num_directions, "H": self.layer.op.hidden_size}
         shape = tuple(sizes.get(axis) for axis in self.layer.convention.axes_of("initial_h"))
         return [TensorInfo(name, self.layer.dtype.name, shape, optional=True) for name in self.inputs.values()]
 
     def apply(self, node: NodeProto) -> None:
-        """Give a node its new inputs and outputs."""
         for names, new in ((node.input, self.inputs), (node.output, self.outputs)):
             names.extend([""] * (max(new, default=-1) + 1 - len(names)))
             for position, name in new.items():

@@ -107,18 +107,14 @@ def _window(node: Any, tensors: Tensors) -> _Window | None:
         return None
     try:
         given = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
-    except ValueError:  # an attribute of a function
+        (stride,), (dilation,) = given.get("strides", [1]), given.get("dilations", [1])
+        window = _Window(shape[2], stride, dilation, *given.get("pads", [0, 0]))
+        fits = min(window.kernel, stride, dilation) >= 1 and min(window.pad_begin, window.pad_end) >= 0
+        fits = fits and max(vars(window).values()) <= _LARGEST
+    except (TypeError, ValueError):  # attributes of a function, or wrong ones
         return None
-    strides, dilations, pads = given.get("strides", [1]), given.get("dilations", [1]), given.get("pads", [0, 0])
-    lists = (strides, dilations, pads)
-    are_sizes = all(isinstance(sizes, list) and all(isinstance(size, int) for size in sizes) for sizes in lists)
-    if not are_sizes or given.pop("auto_pad", b"NOTSET") != b"NOTSET" or given.pop("group", 1) != 1:
-        return None
-    if [*map(len, lists)] != [1, 1, 2] or given.get("kernel_shape", [*shape[2:]]) != [*shape[2:]]:
-        return None
-    window = _Window(shape[2], strides[0], dilations[0], *pads)
-    fits = min(window.kernel, window.stride, window.dilation) >= 1 and min(pads) >= 0
-    return window if fits and max(window.kernel, window.stride, window.dilation, *pads) <= _LARGEST else None
+    is_plain = given.get("auto_pad", b"NOTSET") == b"NOTSET" and given.get("group", 1) == 1
+    return window if fits and is_plain and given.get("kernel_shape", [*shape[2:]]) == [*shape[2:]] else None
 
 
 def _is_float32(tensor: Any) -> bool:

@@ -22,7 +22,6 @@ Key = tuple[str, str, str]
 
 
 def has_recurrent(nodes: Iterable[NodeProto]) -> bool:
-    """Return whether a recurrent node is among nodes or in their bodies."""
     return any(
         node.op_type in OPERATORS and node.domain in (*DEFAULT_DOMAINS, OPERATORS[node.op_type].domain)
         for node in all_nodes(nodes)

@@ -277,7 +277,6 @@ class _Emitted:
         return ""
 
     def _shape_over_time(self, values: Values, value: str, axis: int, name: str) -> Shape:
-        """Return the shape of a value of the body over all steps."""
         shape = values.shape(value) or ()
         axis %= len(shape) + 1
         return (*shape[:axis], f"{name}[{axis}]", *shape[axis:])

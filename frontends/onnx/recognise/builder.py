@@ -62,7 +62,6 @@ class Builder:
         return self._integers[key]
 
     def axes(self, operator: str, name: str, axes: Sequence[int], output: str = "") -> str:
-        """Add a Squeeze or Unsqueeze."""
         if self.scope.opset >= _AXES_AS_INPUT:
             return self.node(operator, [name, self.integers(*axes)], output)
         return self.node(operator, [name], output, axes=list(axes))
@@ -80,7 +79,6 @@ class Builder:
         return self.node("Identity", [name], output) if output else name
 
     def reversed(self, name: str, axis: int = 0) -> str:
-        """Add a Slice that reverses an axis."""
         return self.node("Slice", [name, *(self.integers(k) for k in (-1, -(2**31), axis, -1))])
 
     @property
@@ -227,7 +225,6 @@ def states_fit(scope: Scope, cell: Cell) -> str:
 
 
 def is_zero(scope: Scope, ref: Ref) -> bool:
-    """Return whether a value is known to be zeros."""
     form = Values(scope).form(ref.name)
     return form is not None and form.is_constant and not form.bias.any()
 

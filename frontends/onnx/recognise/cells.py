@@ -321,6 +321,5 @@ def _unfit(h: Ref | None, states: int, gates: Sequence[Gate], size: int) -> str:
 
 
 def functions_of(cell: Cell) -> list[tuple[str, tuple[float, ...]]]:
-    """Return the activations of a cell in the order of ONNX, with their parameters."""
     gates = (cell.gates[name] for name in _FUNCTIONS[cell.operator])
     return [(gate.function, gate.parameters) for gate in gates]

@@ -120,7 +120,6 @@ class Form:
 
 
 def leaf(ref: Ref, shape: Shape, dtype: np.dtype[Any], function: str = "", parameters: tuple[float, ...] = ()) -> Form:
-    """Return the form of one atom."""
     terms: dict[Factors, AnyArray] = {(Atom(ref, function, parameters),): np.ones((), dtype)}
     return Form((*shape[:-1], ref.width), np.zeros(ref.width, dtype), terms)
 

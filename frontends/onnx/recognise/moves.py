@@ -337,7 +337,12 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 _CONNECTIVES: dict[str, Callable[[Any, Any], bool]] = {"And": operator.and_, "Or": operator.or_, "Xor": operator.xor}
 _INT32_MAX = 2**31 - 1
-_ARITHMETIC = ("Add", "Sub", "Mul", "Div")
+_ARITHMETIC: dict[str, Callable[[int, int], Dim]] = {
+    "Add": operator.add,
+    "Sub": operator.sub,
+    "Mul": operator.mul,
+    "Div": lambda a, b: int(a / b) if b and abs(a) < _INT32_MAX else None,
+}
 
 
 def _place_before(how: Columns | tuple[View, ...], axis: int, rank: int) -> int | None:
@@ -361,17 +366,9 @@ def _elementwise(kind: str, first: tuple[Dim, ...], second: tuple[Dim, ...]) -> 
     if {len(first), len(second)} - {1, length}:
         return None
     return tuple(
-        _number(kind, a, b)
+        _ARITHMETIC[kind](a, b) if isinstance(a, int) and isinstance(b, int) else None
         for a, b in zip(first * (length // len(first)), second * (length // len(second)), strict=True)
     )
-
-
-def _number(kind: str, a: Dim, b: Dim) -> Dim:
-    if not isinstance(a, int) or not isinstance(b, int):
-        return None
-    if kind == "Div":
-        return None if b == 0 else int(a / b) if abs(a) < _INT32_MAX else None
-    return a + b if kind == "Add" else a - b if kind == "Sub" else a * b
 
 
 _MOVES: dict[str, Callable[[Moves, Node, Shape, str], Move | None]] = {

@@ -124,7 +124,6 @@ class _New:
         return True
 
     def write(self) -> None:
-        """Write the nodes and constants that the outputs need to the message of the graph."""
         proto, protos = self._graph.proto, [copied(node.proto) for node in self._nodes]
         del proto.node[:]
         proto.node.extend(protos)
@@ -133,7 +132,6 @@ class _New:
 
 
 def _renamed(node: Node, names: Mapping[str, str]) -> Node:
-    """Return a node with other names of its outputs."""
     if names.keys().isdisjoint(node.output):
         return node
     new = copy.copy(node)
