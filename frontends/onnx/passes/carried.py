@@ -129,7 +129,8 @@ class _Found:
             states = [state for state in states if state == "initial_h"]
         if not states:
             return None
-        self._check(label, layer, sources)
+        if why := self._why_not(layer, sources):
+            raise UnsupportedError(f"{label}: {why}, or leave it out of `layers`")
         given = {f"{key} ({shown(sources[key])})": self._given(sources, key) for key in states if key in sources}
         if unfed := set().union(*given.values()):
             determined = ", ".join(state for state, names in given.items() if names)
@@ -153,25 +154,21 @@ class _Found:
             return None
         return Carried(StreamLayer(site.layer, {}))
 
-    def _check(self, label: str, layer: Any, sources: Mapping[str, str]) -> None:
-        instead = "or leave it out of `layers`"
+    def _why_not(self, layer: Any, sources: Mapping[str, str]) -> str:
+        """Return why a stream cannot carry the states of a layer; "" if it can."""
         if self.body:
-            raise UnsupportedError(
-                f"{label}: it is inside a body of {self.body}; expected a layer at the top level, {instead}"
-            )
+            return f"it is inside a body of {self.body}; expected a layer at the top level"
         if not isinstance(layer, Layer):
-            raise UnsupportedError(f"{label}: its weights are computed in every call; expected constants, {instead}")
+            return "its weights are computed in every call; expected constants"
         if layer.op.direction.reversed != (False,):
-            raise UnsupportedError(
-                f"{label}: direction is {layer.op.direction.value}; expected forward, because other directions "
-                f"start at the end of a sequence, {instead}"
+            return (
+                f"direction is {layer.op.direction.value}; expected forward, because other directions start at the "
+                "end of a sequence"
             )
         if sources.get("sequence_lens") in self.given:
             lengths = layer.convention.name_of("sequence_lens")
-            raise UnsupportedError(
-                f"{label}: {lengths} is computed from the model's inputs; expected none, or seq_length for every row, "
-                f"{instead}"
-            )
+            return f"{lengths} is computed from the model's inputs; expected none, or seq_length for every row"
+        return ""
 
     def _start(self, label: str, argument: str, source: str | None) -> AnyArray | None:
         """Return the initial value of a state; None means zeros."""

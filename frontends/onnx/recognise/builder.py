@@ -33,6 +33,7 @@ class Builder:
 
     def __init__(self, scope: Scope, taken: set[str]) -> None:
         self.scope, self._taken = scope, taken
+        self.can_slice_at_run_time, self.has_range = scope.opset >= _SLICE_INPUTS, scope.opset >= _RANGE
         self.nodes: list[Any] = []
         self.constants: dict[str, AnyArray] = {}
         self.replaced: dict[str, str] = {}
@@ -80,14 +81,6 @@ class Builder:
 
     def reversed(self, name: str, axis: int = 0) -> str:
         return self.node("Slice", [name, *(self.integers(k) for k in (-1, -(2**31), axis, -1))])
-
-    @property
-    def can_slice_at_run_time(self) -> bool:
-        return self.scope.opset >= _SLICE_INPUTS
-
-    @property
-    def has_range(self) -> bool:
-        return self.scope.opset >= _RANGE
 
     def gather(self, name: str, index: int, axis: int = 0, output: str = "") -> str:
         return self.node("Gather", [name, self.integers(index, scalar=True)], output, axis=axis)
