@@ -15,6 +15,7 @@ from pyrnnx.layers.custom_operators import DOMAIN
 from ..graph.walk import (
     DEFAULT_DOMAINS,
     Graph,
+    Node,
     all_graphs,
     all_nodes,
     fresh_name,
@@ -26,7 +27,7 @@ from ..graph.walk import (
 from ..messages import copied, walk_messages
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto
+    from onnx import GraphProto, ModelProto, NodeProto
 
 _FIRST_IR_WITH_OPSETS = 3
 
@@ -93,7 +94,9 @@ def _check_parts(model: ModelProto, graph: Graph, label: str) -> None:
 
 def _check_handles(model: ModelProto, graph: Graph, label: str) -> None:
     """Reject handles in nodes of a file: they could run a layer or function of another model."""
-    for node in (*graph.every, *(node for function in model.functions for node in all_nodes(function.node))):
+    nodes: list[Node | NodeProto] = [*graph.every]
+    nodes += (node for function in model.functions for node in all_nodes(function.node))
+    for node in nodes:
         if node.domain == DOMAIN and any(attribute.name == "handle" for attribute in node.attribute):
             raise FormatError(
                 f"{label}: {node_label(node)} has a handle, which is valid only in the process that wrote it; "

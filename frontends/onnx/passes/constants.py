@@ -58,7 +58,8 @@ def _compute(constants: Constants, nodes: list[Node], wanted: set[str], model: M
     indices, needed = needed_nodes(computable, names)
     onnx = import_onnx()
     small = onnx.GraphProto(name="constants", node=[computable[index].proto for index in indices])
-    small.initializer.extend(named(constants.tensor(name), name) for name in sorted(needed - known))
+    values = ((name, constants.tensor(name)) for name in sorted(needed - known))
+    small.initializer.extend(named(value, name) for name, value in values if value is not None)
     small.output.extend(onnx.ValueInfoProto(name=name) for name in names)
     proto = onnx.ModelProto(
         ir_version=model.ir_version, graph=small, opset_import=model.opset_import, functions=model.functions
