@@ -102,34 +102,3 @@ def process(*arguments: str, env: dict[str, str] | None = None, **keywords: Any)
         timeout=120,
         **streams,
     )
-
-
-def process_in_terminal(*arguments: str, columns: int = 80, **env: str) -> tuple[int, str]:
-    """Run the command in a process with a pseudo-terminal; return the status, and what was written there."""
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    child = subprocess.Popen(
-        [sys.executable, "-m", "pyrnnx", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment(TERM="xterm-256color", **env),
-        cwd="/",
-    )
-    os.close(theirs)
-    parts = []
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # Linux, when the other end is closed
-            break
-        if not part:
-            break
-        parts.append(part)
-    os.close(ours)
-    return child.wait(timeout=60), b"".join(parts).decode()

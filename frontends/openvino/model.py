@@ -171,9 +171,6 @@ class Model(base.Model):
 
         return ConstantValues(self.net, self.weights)
 
-    def _session(self) -> Any:
-        return self._translated().model._session()
-
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...], *, once: bool = False) -> dict[str, Any]:
         if self._variables:
             return self._calls.run(inputs, outputs)

@@ -134,11 +134,6 @@ def opened(module: str, path: Path, threads: int) -> Run:
 
     ONNX models run in `InferenceSession` of ONNX Runtime and of `pyrnnx.onnxruntime`. An IR runs in `pyrnnx.load`, in
     OpenVINO, and in ONNX Runtime after `to_onnx`.
-
-    Raises
-    ------
-    UnsupportedError
-        ONNX Runtime does not run the model in pyrnnx's session.
     """
     if module == "openvino" or path.suffix.lower() == ".xml":
         return MODEL_RUNS[module](path, threads)

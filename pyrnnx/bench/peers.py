@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pyrnnx.bench.workload import OPSET, WEIGHTS, Array, Case, make_arrays, make_model, make_node
+from pyrnnx.bench.workload import WEIGHTS, Array, Case, make_arrays, make_layer, make_model
 from pyrnnx.comparison.distances import LONG_TOLERANCES
 from pyrnnx.errors import PyrnnxError
 from pyrnnx.testing.runtimes.execution import line_of
@@ -24,18 +24,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class Peer:
-    """Library prepared for one case.
-
-    Parameters
-    ----------
-    case : Case
-    arrays : dict
-        Result of `make_arrays`; shared and not modified.
-    threads : int
-    """
+    """Library prepared for one case and the result of `make_arrays`, which is shared and not modified."""
 
     name: ClassVar[str]
     module: ClassVar[str]
+    float64: ClassVar[str] = ""  # why this library does not compute float64
 
     def __init__(self, case: Case, arrays: dict[str, Array], threads: int) -> None:
         self.case, self.arrays, self.threads = case, arrays, threads
@@ -45,6 +38,8 @@ class Peer:
     @classmethod
     def refusal(cls, case: Case) -> str | None:
         """Return why this library cannot run the case, or None if it can."""
+        if cls.float64 and case.dtype == "float64":
+            return cls.float64
         return None if cls.is_installed() else "not installed"
 
     @classmethod
@@ -68,14 +63,13 @@ class Peer:
 
 
 class Pyrnnx(Peer):
-    """Layer of pyrnnx, built from the ONNX node and called with NumPy arrays; results are new arrays."""
+    """Layer of pyrnnx, called with NumPy arrays; results are new arrays."""
 
     name = module = "pyrnnx"
 
     def prepare(self) -> None:
         self.library.set_num_threads(self.threads)
-        from_node = importlib.import_module("pyrnnx.frontends.onnx").from_node
-        self.layer = from_node(make_node(self.case, self.arrays), self.arrays, opset=OPSET)
+        self.layer = make_layer(self.case, self.arrays)
         self.arguments = {
             key: self.arrays[key] for key in ("sequence_lens", "initial_h", "initial_c") if key in self.arrays
         }
@@ -88,13 +82,7 @@ class Pyrnnx(Peer):
 class OnnxRuntime(Peer):
     """Session of ONNX Runtime with inputs and outputs bound once."""
 
-    name, module = "ONNX Runtime", "onnxruntime"
-
-    @classmethod
-    def refusal(cls, case: Case) -> str | None:
-        if case.dtype == "float64":
-            return "has no float64 kernel"
-        return super().refusal(case)
+    name, module, float64 = "ONNX Runtime", "onnxruntime", "has no float64 kernel"
 
     def prepare(self) -> None:
         # Idle threads spin, which is the default: else short calls take up to twice as long on two threads. They spin
@@ -120,13 +108,7 @@ class OnnxRuntime(Peer):
 class OpenVINO(Peer):
     """ONNX model compiled by OpenVINO for the CPU, with one infer request."""
 
-    name, module = "OpenVINO", "openvino"
-
-    @classmethod
-    def refusal(cls, case: Case) -> str | None:
-        if case.dtype == "float64":
-            return "computes float64 models in float32"
-        return super().refusal(case)
+    name, module, float64 = "OpenVINO", "openvino", "computes float64 models in float32"
 
     def prepare(self) -> None:
         core = self.library.Core()
@@ -137,7 +119,9 @@ class OpenVINO(Peer):
             "PERFORMANCE_HINT": "LATENCY",
             "ENABLE_CPU_PINNING": False,  # pinning makes small cases slower
         }
-        compiled = core.compile_model(core.read_model(make_model(self.case, self.arrays)), "CPU", options)
+        model = core.read_model(make_model(self.case, self.arrays))
+        model.reshape({key: array.shape for key, array in self.inputs.items()})
+        compiled = core.compile_model(model, "CPU", options)
         self.request = compiled.create_infer_request()
         for key, array in self.inputs.items():
             self.request.set_tensor(key, self.library.Tensor(array, shared_memory=True))
@@ -207,10 +191,7 @@ def checked_peers(
 ) -> tuple[dict[str, Peer], dict[str, str]]:
     """Return the libraries that run the case with the right result, and why the others are left out, both by name.
 
-    Raises
-    ------
-    PyrnnxError
-        pyrnnx rejects the case, or differs from its float64 result.
+    A PyrnnxError is raised if pyrnnx rejects the case, or differs from its float64 result.
     """
     arrays = make_arrays(case)
     expected = reference(case, arrays)

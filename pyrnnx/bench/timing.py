@@ -54,23 +54,10 @@ def measure(
 ) -> Timings:
     """Time calls against each other; short calls are repeated, and run untimed before each timing.
 
-    Parameters
-    ----------
-    calls : mapping
-        Calls by name.
-    rounds : int
-        Timings of each call.
-    threads : int
-        Threads of a call; with more than one, each timing waits until idle threads have stopped spinning, and then
-        until threads have settled on cores.
-    max_time : float
-        Seconds after which no further round begins, but not before MIN_ROUNDS.
-    min_time : float
-        Seconds of one timing, of as many calls as that takes.
-    clock : callable
-        Clock of the timings. `time.process_time` is better on a busy machine, but only for calls of one thread.
-    progress : callable
-        Called before each round with a text such as "round 3 of 9".
+    With more than one of `threads`, each timing waits until idle threads have stopped spinning, and then until threads
+    have settled on cores. After `max_time` seconds no further round begins, but not before MIN_ROUNDS. One timing is of
+    as many calls as take `min_time` seconds. The clock `time.process_time` is better on a busy machine, but only for
+    calls of one thread. `progress` is called before each round with a text such as "round 3 of 9".
     """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     shuffled = random.Random(0)

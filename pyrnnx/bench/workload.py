@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyrnnx.operator.op import CellName
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator.op import CellName, RecurrentOp
 
 Array = NDArray[Any]
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 WEIGHTS = ("W", "R", "B")
 OPSET = 14
-IR_VERSION = 8
 
 
 @dataclass(frozen=True)
@@ -78,37 +78,17 @@ def make_arrays(case: Case) -> dict[str, Array]:
     return arrays
 
 
-def make_node(case: Case, arrays: dict[str, Array]) -> Any:
-    """Return the onnx.NodeProto, with the names of inputs and outputs of the operator text."""
-    from onnx import helper
-
-    order = ["X", "W", "R", "B", "sequence_lens", "initial_h"]
-    if case.cell == "LSTM":
-        order.append("initial_c")
-    inputs = [name if name in arrays else "" for name in order]
-    while not inputs[-1]:
-        inputs.pop()
-    attributes: dict[str, Any] = {"hidden_size": case.H}
-    if case.directions == 2:
-        attributes["direction"] = "bidirectional"
-    if case.cell == "GRU":
-        attributes["linear_before_reset"] = case.linear_before_reset
-    return helper.make_node(case.cell, inputs, list(case.output_shapes), **attributes)
+def make_layer(case: Case, arrays: dict[str, Array]) -> Layer:
+    """Return the layer of a case."""
+    direction = "bidirectional" if case.directions == 2 else "forward"
+    reset = {"linear_before_reset": bool(case.linear_before_reset)} if case.cell == "GRU" else {}
+    op = RecurrentOp(case.cell, case.H, direction, **reset)
+    return Layer(op, *(arrays[name] for name in WEIGHTS))
 
 
 def make_model(case: Case, arrays: dict[str, Array]) -> bytes:
-    """Return an ONNX model of one node with static shapes; weights are initializers, the rest are inputs."""
-    from onnx import helper, numpy_helper
+    """Return an ONNX model of one node; weights are initializers, the rest are inputs."""
+    from pyrnnx.frontends.onnx import write_model
 
-    def value(name: str, dtype: Any, shape: tuple[int, ...]) -> Any:
-        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
-
-    graph = helper.make_graph(
-        [make_node(case, arrays)],
-        case.cell,
-        [value(name, array.dtype, array.shape) for name, array in arrays.items() if name not in WEIGHTS],
-        [value(name, case.dtype, shape) for name, shape in case.output_shapes.items()],
-        [numpy_helper.from_array(array, name) for name, array in arrays.items() if name in WEIGHTS],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-    return bytes(model.SerializeToString())
+    inputs = [name for name in arrays if name not in ("X", *WEIGHTS)]
+    return bytes(write_model(make_layer(case, arrays), inputs=inputs, opset=OPSET).SerializeToString())

@@ -50,6 +50,9 @@ Inputs = Annotated[
         help="NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER, or FILE.npz with arrays by name; repeatable.",
     ),
 ]
+_TOLERANCE = "Numbers are the same if abs(a - b) <= atol + rtol * abs(b). Default: by the type of the output."
+Atol = Annotated[float | None, typer.Option("--atol", metavar="NUMBER", parser=number, help=_TOLERANCE)]
+Rtol = Annotated[float | None, typer.Option("--rtol", metavar="NUMBER", parser=number, help=_TOLERANCE)]
 Dims = Annotated[
     list[str] | None,
     typer.Option("--dim", metavar="NAME=SIZE", help="Size of a symbolic dimension; repeatable."),

@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -108,21 +108,16 @@ def given_inputs(label: str, texts: Sequence[str] | None, infos: Sequence[Tensor
     by_name = {alias: info for info in infos for alias in info.aliases} | {info.name: info for info in infos}
     arrays: dict[str, AnyArray] = {}
 
-    def put(name: str, array: AnyArray | Callable[[TensorInfo], AnyArray]) -> None:
-        if name not in by_name:
-            raise ArgumentError(f"{label}: {shown(name)} is unknown; {_nearest(name, by_name)}")
-        info = by_name[name]
-        if info.name in arrays:
-            raise ArgumentError(f"{label}: {shown(info.name)} is given twice; expected it once")
-        arrays[info.name] = array(info) if callable(array) else array
-
     for text in texts or ():
-        if text.lower().endswith(".npz") and not any(text.startswith(f"{name}=") for name in by_name):
-            for name, array in read_npz(label, text).items():
-                put(name, array)
-        else:
-            ((name, value),) = named(label, [text], EXPECTED).items()
-            put(name, lambda info, value=value: _value(label, info, value))  # type: ignore[misc]
+        is_archive = text.lower().endswith(".npz") and not any(text.startswith(f"{name}=") for name in by_name)
+        values: Mapping[str, Any] = read_npz(label, text) if is_archive else named(label, [text], EXPECTED)
+        for name, value in values.items():
+            if name not in by_name:
+                raise ArgumentError(f"{label}: {shown(name)} is unknown; {_nearest(name, by_name)}")
+            info = by_name[name]
+            if info.name in arrays:
+                raise ArgumentError(f"{label}: {shown(info.name)} is given twice; expected it once")
+            arrays[info.name] = _value(label, info, value) if isinstance(value, str) else value
     return arrays
 
 

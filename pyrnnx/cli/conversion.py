@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyrnnx._internal.extras import needs
 from pyrnnx._internal.writing import check_writable, write_files
 from pyrnnx.cli.arguments import chosen_layer
 from pyrnnx.cli.arrays import check_not_read
@@ -30,127 +28,94 @@ from pyrnnx.stacks.stack import Stack
 
 MODELS, KERAS = (".onnx", ".xml"), (".keras",)
 TORCH = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
-OF_OPENVINO = ("relu", "sigmoid", "tanh")  # activations that OpenVINO's CPU plugin runs
-LISTED = 5  # names that a warning lists
+Options = Mapping[str, Any]  # of the command line, by their names without dashes; None, False or empty if not given
 
 
-@dataclass(frozen=True)
-class Options:
-    """Options of the command line for the source and the target; None or empty if they are not given."""
-
-    layer: str | None
-    prefix: str | None
-    operator: str | None
-    nonlinearity: str | None
-    batch_first: bool
-    opset: int | None
-    optional_input: Sequence[str]
-    runtime: str | None
-
-    def reject(self, names: Sequence[str], words: str) -> None:
-        """Raise if one of these options is given; `words` say what it does not apply to."""
-        for name in names:
-            if getattr(self, name):
-                flag = name.replace("_", "-")
-                raise ArgumentError(f"convert: --{flag} does not apply {words}; expected it left out")
-
-
-def check_target(source: str, target: str, options: Options, *, force: bool) -> Path:
-    """Return the path of the target."""
+def check_target(source: str, target: str, *, force: bool) -> list[Path]:
+    """Return the target, and for an IR its file of weights."""
     path = Path(target)
     if path.suffix not in MODELS:
         raise ArgumentError(f"convert: {shown(target)}: {wrong_suffix(path, '.onnx or .xml')}")
-    if options.runtime is not None:
-        words = f"with --for {options.runtime}"
-        if Path(source).suffix.lower() != ".onnx" or path.suffix != ".onnx":
-            raise ArgumentError(f"convert: {shown(source)} and {shown(target)} {words}: expected two names in .onnx")
-        options.reject(("layer", "prefix", "operator", "nonlinearity", "batch_first", "opset", "optional_input"), words)
-        try:
-            import pyrnnx.onnxruntime  # noqa: F401
-        except ImportError as error:
-            raise ArgumentError(needs("convert: --for onnxruntime", "onnxruntime", "onnx")) from error
-    for file in written_files(path):
+    files = [path, path.with_suffix(".bin")] if path.suffix == ".xml" else [path]
+    for file in files:
         check_not_read("convert", file, [source])
         if os.path.lexists(file) and not force:
             raise ArgumentError(f"convert: {shown(str(file))} exists already; --force replaces it")
         check_writable("convert", file)
-    return path
-
-
-def written_files(target: Path) -> list[Path]:
-    """Return the target and its file of weights."""
-    return [target, target.with_suffix(".bin")] if target.suffix == ".xml" else [target]
+    return files
 
 
 def read_source(path: str, options: Options) -> Model | Layer | Stack:
     """Read a file, or the part of it that the options choose."""
     suffix = Path(path).suffix.lower()
     if suffix in TORCH:
-        return _torch_stack(path, options)
-    if suffix not in (*MODELS, *KERAS):
-        allowed = f"one of {', '.join((*MODELS, *TORCH, *KERAS))}"
-        raise FormatError(f"convert: {shown(path)}: {wrong_suffix(path, allowed)}")
-    of_torch = "prefix", "operator", "nonlinearity", "batch_first"
-    options.reject(of_torch, f"to {shown(path)}, a model{' of Keras' if suffix in KERAS else ''}")
+        from pyrnnx.frontends.torch import from_state_dict
+
+        given = {name: options[name] for name in ("operator", "nonlinearity") if options[name]}
+        if options["prefix"]:
+            given["prefix"] = f"{options['prefix'].removesuffix('.')}."  # it is the name of a module
+        torch_stack: Stack = from_state_dict(path, batch_first=options["batch-first"], **given)
+        return torch_stack
     if suffix in KERAS:
         from pyrnnx.frontends.keras import from_file
 
-        keras_stack: Stack = from_file(path, options.layer)
+        keras_stack: Stack = from_file(path, options["layer"])
         return keras_stack
-    layer = read_model_or_layer(path)
-    if isinstance(layer, Model):
-        if options.layer is None:
-            return layer
-        layer = chosen_layer(layer.layers, options.layer)
+    if suffix not in MODELS:
+        allowed = f"one of {', '.join((*MODELS, *TORCH, *KERAS))}"
+        raise FormatError(f"convert: {shown(path)}: {wrong_suffix(path, allowed)}")
+    source = read_model_or_layer(path)
+    if isinstance(source, Model) and options["layer"] is not None:
+        source = chosen_layer(source.layers, options["layer"])
+    if not isinstance(source, (Model, Layer)):
+        raise UnsupportedError(f"{source.label}: its weights are no constants; expected a layer with its weights")
+    return source
+
+
+def check_options(source: Model | Layer | Stack, origin: str, target: Path, options: Options) -> None:
+    """Raise if an option does not apply to a source and a target."""
+    suffix, to_onnx = Path(origin).suffix.lower(), target.suffix == ".onnx"
+    if isinstance(source, Model):
+        allowed = {"input", "dim"} | ({"for"} if to_onnx and suffix == ".onnx" else set())
     else:
-        options.reject(("layer",), f"to {shown(path)}, a single layer")
-    if not isinstance(layer, Layer):
-        raise UnsupportedError(f"{layer.label}: its weights are no constants; expected a layer with its weights")
-    return layer
+        allowed = {"opset", "optional-input"} if to_onnx else {"optional-input"} if isinstance(source, Stack) else set()
+        allowed |= {"prefix", "operator", "nonlinearity", "batch-first"} if suffix in TORCH else {"layer"}
+    for name in options:
+        if options[name] and name not in allowed:
+            raise ArgumentError(
+                f"convert: --{name} does not apply to {shown(origin)}, {_kind(source)}, written as {target.suffix}; "
+                "expected it left out"
+            )
+    if isinstance(source, Model) and suffix == target.suffix and not options["for"]:
+        raise ArgumentError(
+            f"convert: {shown(origin)} is a model in {target.suffix} already; expected another suffix, --layer or --for"
+        )
 
 
-def _torch_stack(path: str, options: Options) -> Stack:
-    from pyrnnx.frontends.torch import from_state_dict
-
-    options.reject(("layer",), f"to {shown(path)}, weights of PyTorch")
-    prefix = options.prefix
-    if prefix and not prefix.endswith("."):
-        prefix += "."  # it is the name of a module
-    choices = {"prefix": prefix, "operator": options.operator, "nonlinearity": options.nonlinearity}
-    arguments = {name: value for name, value in choices.items() if value is not None}
-    stack: Stack = from_state_dict(path, batch_first=options.batch_first, **arguments)
-    return stack
+def _kind(source: Model | Layer | Stack) -> str:
+    return "a model" if isinstance(source, Model) else "a layer" if isinstance(source, Layer) else "weights"
 
 
 def write_target(source: Model | Layer | Stack, origin: str, target: Path, options: Options) -> None:
     """Write the target completely or not at all."""
-    to_onnx, is_model = target.suffix == ".onnx", isinstance(source, Model)
-    if options.runtime is not None:
-        from pyrnnx.onnxruntime import rewrite
+    to_onnx = target.suffix == ".onnx"
+    if isinstance(source, Model) and to_onnx:
+        if options["for"]:
+            from pyrnnx.onnxruntime import rewrite
 
-        write_files(origin, {target: [rewrite(origin).SerializeToString()]})
+            model = rewrite(origin)
+        else:
+            from pyrnnx.frontends.openvino import to_onnx as exported
+
+            model = exported(source)
+        write_files(source.label, {target: [model.SerializeToString()]})
         return
-    if options.opset is not None and (is_model or not to_onnx):
-        raise ArgumentError("convert: --opset was given; expected it only for layers and weights written as .onnx")
-    if options.optional_input and (is_model or not (to_onnx or isinstance(source, Stack))):
-        raise ArgumentError(
-            "convert: --optional-input was given; expected it only for weights, and for layers written as .onnx"
-        )
-    if is_model and Path(origin).suffix.lower() == target.suffix:
-        raise ArgumentError(
-            f"convert: {shown(origin)} is a model in {target.suffix} already; expected another suffix, or --layer"
-        )
     written: Any = source
-    if is_model and to_onnx:
-        from pyrnnx.frontends.openvino import to_onnx as exported
-
-        write_files(source.label, {target: [exported(source).SerializeToString()]})
-    elif to_onnx or isinstance(source, Stack):
+    if to_onnx or isinstance(source, Stack):
         from pyrnnx.frontends.onnx import write_model as write_onnx
 
-        arguments: dict[str, Any] = {} if options.opset is None else {"opset": options.opset}
-        if options.optional_input:
-            arguments["inputs"] = options.optional_input
+        given = {"opset": options["opset"], "inputs": options["optional-input"]}
+        arguments: dict[str, Any] = {name: value for name, value in given.items() if value}
         written = write_onnx(written, target if to_onnx else None, **arguments)
     if not to_onnx:
         from pyrnnx.frontends.openvino import write_model as write_ir
@@ -158,9 +123,16 @@ def write_target(source: Model | Layer | Stack, origin: str, target: Path, optio
         write_ir(written, target)
 
 
-def losses(source: Model | Layer | Stack, target: Path, options: Options) -> list[str]:
-    """Return sentences on differences of the target from the source in use."""
+def losses(
+    source: Model | Layer | Stack, origin: str, target: Path, options: Options, others: Sequence[str]
+) -> list[str]:
+    """Return sentences on what was left out, the `others`, and on differences of the target from the source in use."""
     sentences = []
+    if others:
+        sentences.append(f"only {source.label} is written; left out: {printable(listed(map(shortened, others), 5))}")
+    is_torch = isinstance(source, Stack) and Path(origin).suffix.lower() in TORCH
+    if is_torch and options["nonlinearity"] is None and source.layers[0].op.cell == "RNN":
+        sentences.append("weights of an RNN of PyTorch do not contain its nonlinearity; using tanh (--nonlinearity)")
     variables = [info.name for info in getattr(source, "variables", ())]
     if variables:
         words = ", ".join(variables)
@@ -170,11 +142,6 @@ def losses(source: Model | Layer | Stack, target: Path, options: Options) -> lis
     defaults = [info.name for info in source.inputs if info.optional] if isinstance(source, Model) else []
     if defaults:
         sentences.append(f"inputs with a default ({', '.join(defaults)}) are constants now")
-    layers = source.layers.values() if isinstance(source, Model) else getattr(source, "layers", [source])
-    directions = [direction for layer in layers if layer.op for direction in layer.op.activations]
-    unsupported = {activation.name.lower() for direction in directions for activation in direction} - {*OF_OPENVINO}
-    if unsupported:
-        sentences.append(f"OpenVINO's CPU plugin does not run {', '.join(sorted(unsupported))}")
     if _has_free_lengths(source, options):
         sentences.append(
             "OpenVINO's CPU plugin ignores sequence_lengths if a dimension of X is dynamic: fix the shapes"
@@ -187,7 +154,7 @@ def _has_free_lengths(source: Model | Layer | Stack, options: Options) -> bool:
     if isinstance(source, Layer):
         return "T" in source.convention.axes_of("X")
     if isinstance(source, Stack):
-        return "sequence_lens" in options.optional_input
+        return "sequence_lens" in (options["optional-input"] or ())
     is_dynamic = any(not isinstance(size, int) for info in source.inputs for size in info.shape or (None,))
     return is_dynamic and any("sequence_lens" in values for values in layer_values(source).values())
 
@@ -208,12 +175,3 @@ def left_out(path: str, layer: str | None, stack: Stack) -> list[str]:
         names = open_arrays(path, closing).names
         others = [name for name in names if not name.startswith(own)]
     return list(dict.fromkeys(shown(name.rpartition(".")[0] or name) for name in others))
-
-
-def remarks(path: str, stack: Stack, others: Sequence[str], nonlinearity: str | None) -> Iterator[str]:
-    """Yield sentences about the result `others` of `left_out`, and about facts that a file does not contain."""
-    if others:
-        names = printable(listed(map(shortened, others), LISTED))
-        yield f"only {stack.label} is written; left out: {names}"
-    if Path(path).suffix.lower() in TORCH and nonlinearity is None and stack.layers[0].op.cell == "RNN":
-        yield "weights of an RNN of PyTorch do not contain its nonlinearity; using tanh (--nonlinearity)"

@@ -18,18 +18,9 @@ _NEEDED = ("typer", "rich")  # packages of the extra `cli`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run the command on arguments, by default those of the process, and return its exit status.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Default: the arguments of the process.
-
-    Returns
-    -------
-    int
-        The exit status, which ``pyrnnx --help`` describes. An error is one line on standard error, after a traceback
-        with ``--debug``.
+    An error is one line on standard error, after a traceback with ``--debug``.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     output.escape_what_streams_lack()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,24 +27,14 @@ from pyrnnx.testing.models.calls import try_calls
 Arrays: TypeAlias = Mapping[str, Any]
 
 
-class Verified(NamedTuple):
-    """Result of the check."""
-
-    differences: Mapping[str, float]  # largest of each output of the target from the source, in all calls
-    same: bool  # all differences are within tolerance
-    not_decided: Sequence[str]  # why small differences do not show that both are the same
-    inputs: Mapping[str, tuple[int, ...]]  # shapes of the first call
-    calls: Sequence[str]  # shapes of each call, with the numbers of lengths and other small integers, in words
-
-
 def verify(
     source: Model | Layer | Stack,
     target: Path,
     arrays: Mapping[str, AnyArray],
     dims: Mapping[str, int],
     runtime: str | None,
-) -> Verified:
-    """Read the target, and compare its outputs with the source's on the same inputs, in several calls.
+) -> dict[str, Any]:
+    """Read the target, compare its outputs with the source's in several calls, and return the facts for JSON.
 
     Inputs of a model that are not in `arrays` are random. With a `runtime`, a session of ONNX Runtime runs the target.
     An error is raised if the models take different inputs, for example if a variable has become an input.
@@ -60,7 +50,15 @@ def verify(
             shapes = shapes or {name: np.shape(array) for name, array in inputs.items()}
             for name, value in result.differences.items():
                 differences[name] = largest((differences.get(name, math.nan), value))
-    return Verified(differences, same, [*tries.reasons, *unvaried(tries.spreads)], shapes, tries.calls)
+    not_decided = [*tries.reasons, *unvaried(tries.spreads)]
+    inputs = {name: {"shape": shape, "random": name not in arrays} for name, shape in shapes.items()}
+    return {
+        "verified": same and not not_decided,
+        "different": not same,
+        "not_decided": not_decided,
+        "differences": differences,
+        "checked": {"calls": list(tries.calls), "inputs": inputs},
+    }
 
 
 def _calls(

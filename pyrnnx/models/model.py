@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pyrnnx._internal import html
 from pyrnnx._internal.immutable import Immutable
-from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
+from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.models.inputs import Inputs, given_names
 from pyrnnx.models.layers import AnyLayer, Layers
 from pyrnnx.models.roles import Role
@@ -56,10 +56,6 @@ class Model(Immutable, ABC):
     @abstractmethod
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         """Return the values with these names, computed from checked inputs."""
-
-    def _session(self) -> Any:
-        """Return the ONNX Runtime session that runs calls."""
-        raise UnsupportedError(f"{self.label}: no ONNX Runtime session runs it")
 
     def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
         """Return the model that a stream runs: it feeds back the inputs `fed`, and the states of `layers`.
@@ -238,11 +234,6 @@ def input_roles(model: Model) -> Mapping[str, Role]:
 def computed_values(model: Model) -> tuple[Mapping[str, Hashable], frozenset[str]]:
     """Return the values that a call can return, by name in the order of computation, and the names of one format."""
     return model._computed_values()
-
-
-def session_of(model: Model) -> Any:
-    """Return the ONNX Runtime session that runs calls of a model."""
-    return model._session()
 
 
 def run_once(model: Model, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:

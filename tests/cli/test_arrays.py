@@ -6,7 +6,6 @@ import io
 import struct
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -74,26 +73,11 @@ def test_a_file_that_fails_at_its_first_byte(tmp_path: Path) -> None:
         read_npy("run", str(tmp_path / "x.npy"))
 
 
-def altered(path: Path, old: bytes, new: bytes) -> str:
-    data = Path(npz(path, {"X.npy": npy(described(), bytes(8))})).read_bytes()
-    assert old in data
-    path.write_bytes(data.replace(old, new))
-    return str(path)
-
-
-ARCHIVES: dict[str, Any] = {
-    "a method that is not known": lambda path: altered(path, b"\x08\x00", b"\x63\x00"),
-    "encrypted": lambda path: altered(path, b"\x14\x00\x00\x00\x08", b"\x14\x00\x01\x00\x08"),
-    "no end": lambda path: altered(path, b"PK\x05\x06", b"PK\x00\x00"),
-    "no folder": lambda path: altered(path, b"PK\x01\x02", b"PK\x01\x00"),
-}
-
-
-@each_row("name", ARCHIVES)
-def test_a_broken_archive(name: str, tmp_path: Path) -> None:
-    path = ARCHIVES[name](tmp_path / "x.npz")
+def test_a_broken_archive(tmp_path: Path) -> None:
+    path = Path(npz(tmp_path / "x.npz", {"X.npy": npy(described(), bytes(8))}))
+    path.write_bytes(path.read_bytes().replace(b"\x08\x00", b"\x63\x00"))  # an unknown method
     with pytest.raises(ArgumentError, match=rf"^run: .*x.npz' cannot be read \(.+\); {EXPECTED}"):
-        read_npz("run", path)
+        read_npz("run", str(path))
 
 
 def test_a_small_file_of_many_bytes(tmp_path: Path) -> None:

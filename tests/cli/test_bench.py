@@ -59,12 +59,3 @@ def test_what_is_not_timed_is_said_in_a_terminal() -> None:
     words = " ".join(text.split())
     assert "has no float64 kernel" in words
     assert "computes float64 models in float32" in words
-
-
-def test_layers() -> None:
-    done = pyrnnx("bench", SMALL, "--layers", "--repeat", "5")
-    assert (done.returncode, done.stderr) == (0, "")
-    rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.strip()}
-    assert (rows["small_rnn"][:2], rows["small_rnn"][-1], rows["All"][-1]) == (["layer", "1"], "100.0%", "100.0%")
-    assert "A call without a profile takes" in done.stdout
-    assert json.loads(pyrnnx("bench", SMALL, "--layers", "--json").stdout)["parts"][0]["name"] == "small_rnn"

@@ -78,12 +78,6 @@ def test_a_model_to_ir_and_back(ragged: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.bin", "m.onnx", "m.xml"]
 
 
-def test_activations_that_openvino_has_not(tmp_path: Path) -> None:
-    onnx.save(two_layers("GRU", activations=["Sigmoid", "Softsign"]), tmp_path / "a.onnx")
-    found = converted(str(tmp_path / "a.onnx"), tmp_path / "b.xml")
-    assert found["warnings"] == ["OpenVINO's CPU plugin does not run softsign"]
-
-
 @each_row("suffix", [".onnx", ".xml"])
 def test_a_layer_of_a_model(ragged: str, suffix: str, tmp_path: Path) -> None:
     write_model(load(ragged), tmp_path / "m.xml")
@@ -206,8 +200,8 @@ def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
     data[first + 3] ^= 0x40  # the highest bit of the exponent
     (tmp_path / "s.bin").write_bytes(data)
     found = verification.verify(load(SMALL), tmp_path / "s.xml", {}, {}, None)
-    assert not found.same
-    assert max(found.differences.values()) > 0.01
+    assert found["different"]
+    assert max(found["differences"].values()) > 0.01
 
 
 @each_row("target", ["m.xml", "m.onnx"])
@@ -251,10 +245,10 @@ def test_a_model_for_onnxruntime(tmp_path: Any, capsys: Any) -> None:
     ("arguments", "message"),
     [
         (["out.onnx", "--for", "tensorrt"], "Invalid value for '--for': "),
-        (["out.xml", "--for", "onnxruntime"], "expected two names in .onnx"),
+        (["out.xml", "--for", "onnxruntime"], "--for does not apply to "),
         (
             ["out.onnx", "--for", "onnxruntime", "--layer", "0"],
-            "--layer does not apply with --for onnxruntime",
+            "--for does not apply to ",
         ),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +9,6 @@ import numpy as np
 import typer
 from rich.console import RenderableType
 
-from pyrnnx.bench.breakdown import Breakdown, measure_parts
 from pyrnnx.bench.measured import Measurement, measure_case, measure_model
 from pyrnnx.bench.timing import milliseconds
 from pyrnnx.bench.workload import Case
@@ -33,16 +31,12 @@ SHAPE = "100,8,128,128"
     "bench",
     "pyrnnx bench --op LSTM --shape 100,8,128,128",
     "pyrnnx bench model.onnx --against onnxruntime --threads 2",
-    "pyrnnx bench model.onnx --layers",
     notes=(
         "All libraries run in this process in turns, so that changes in the speed of the machine affect all equally. A "
         "ratio is the median over the rounds of a library's time divided by pyrnnx's: above 1 pyrnnx is faster. A "
         "library whose results differ is reported and not timed, unless the layers of the model round to 8 bits.",
         "An ONNX model runs in InferenceSession of pyrnnx.onnxruntime and of onnxruntime, an IR in pyrnnx.load. Random "
         "inputs have 1 row and 50 steps where their sizes are open; --dim sets other sizes.",
-        "--layers times pyrnnx alone. ONNX Runtime's profile has the time of each node, in whole microseconds, with "
-        "what it takes to write down the node's arrays: small nodes look slower than they are. So the table has shares "
-        "of the nodes' time, and the time of a call is measured without a profile.",
     ),
 )
 def bench(
@@ -75,9 +69,6 @@ def bench(
             help="onnxruntime, openvino, and torch with --op (default: those installed).",
         ),
     ] = None,
-    layers: Annotated[
-        bool, typer.Option("--layers", help="Time of a call by recurrent layer and by operator, in pyrnnx alone.")
-    ] = False,
     threads: Annotated[
         int, typer.Option("--threads", metavar="NUMBER", parser=integer(1), help="Threads of each library.")
     ] = 1,
@@ -93,13 +84,12 @@ def bench(
     if (model is None) == (op is None):
         given = "neither MODEL nor --op was given" if model is None else "MODEL and --op were both given"
         raise ArgumentError(f"bench: {given}; expected one")
-    of_operator = {"--shape": shape, "--dtype": dtype, "--bidirectional": bidirectional}
-    of_operator["--linear-before-reset"] = linear_before_reset
+    subject, foreign = ("--op", {"--dim": dims, "--input": inputs}) if op else ("a model", {"--shape": shape})
     if op is None:
-        _reject(of_operator, "a model")
-    else:
-        _reject({"--dim": dims, "--input": inputs, "--layers": layers}, "--op")
-    _reject({"--against": against if layers else None}, "--layers")
+        foreign |= {"--dtype": dtype, "--bidirectional": bidirectional, "--linear-before-reset": linear_before_reset}
+    for name, value in foreign.items():
+        if value:
+            raise ArgumentError(f"bench: {name} does not apply to {subject}; expected it left out")
     names = None if against is None else against.split(",")
     with progress() as show:
         show(f"bench: {op or model}")
@@ -116,24 +106,14 @@ def bench(
             raise ArgumentError(f"bench: {read.label} is a single layer; expected a whole model, or --op")
         arrays = given_inputs("bench: --input", inputs, read.inputs)
         feeds, guessed = timed_call(read, arrays, seed, sizes("bench: --dim", dims), "bench")
-        if layers:
-            parts = measure_parts(path, feeds, threads, repeat, progress=tell)
-            data, report = parts.to_dict(), _shown_parts(parts)
-        else:
-            same = not is_quantized(read)  # a last bit makes a difference of a code of 8 bits
-            measured = measure_model(path, feeds, names, threads, repeat, same=same, progress=tell)
-            data, report = measured.to_dict(), _shown(measured)
+        same = not is_quantized(read)  # a last bit makes a difference of a code of 8 bits
+        measured = measure_model(path, feeds, names, threads, repeat, same=same, progress=tell)
     shapes = {name: list(np.shape(array)) for name, array in feeds.items()}
     inputs_shown = tables.pairs([("inputs", ", ".join(f"{name} {tables.shape(shapes[name])}" for name in shapes))])
     warning = guessed_sizes(guessed)
-    report = [report[0], inputs_shown, *report[1:], *([tables.line(warning, "yellow")] if warning else [])]
-    return Result({**data, "input_shapes": shapes, "guessed": guessed}, report)
-
-
-def _reject(options: Mapping[str, Any], subject: str) -> None:
-    for name, value in options.items():
-        if value:
-            raise ArgumentError(f"bench: {name} does not apply to {subject}; expected it left out")
+    heading, *rest = _shown(measured)
+    report = [heading, inputs_shown, *rest, *([tables.line(warning, "yellow")] if warning else [])]
+    return Result({**measured.to_dict(), "input_shapes": shapes, "guessed": guessed}, report)
 
 
 def _case(op: Any, shape: str, dtype: str, bidirectional: bool, linear_before_reset: bool) -> Case:
@@ -169,24 +149,3 @@ def _shown(measurement: Measurement) -> list[RenderableType]:
     if measurement.reasons:
         shown += [tables.heading("Not timed"), tables.pairs(measurement.reasons.items())]
     return shown
-
-
-def _shown_parts(measured: Breakdown) -> list[RenderableType]:
-    rows = [
-        (part.name, part.kind, f"{part.nodes:g}", f"{part.seconds * 1e3:.4f}", f"{measured.share(part):.1%}")
-        for part in measured.parts
-    ]
-    runs = sum(part.nodes for part in measured.parts)
-    rows.append(("All nodes", "", f"{runs:g}", f"{measured.nodes * 1e3:.4f}", "100.0%"))
-    covered = measured.nodes / measured.call
-    words = (
-        f"The nodes are {covered:.0%} of it; the rest is between them, around the session, or of other programs."
-        if covered < 1
-        else "The nodes take longer in the profile: it slows each by some microseconds."
-    )
-    return [
-        tables.heading(measured.what, "one thread" if measured.threads == 1 else f"{measured.threads} threads"),
-        tables.table(("Part", "Kind", "Runs", "ms", "Share"), rows, right=(2, 3, 4)),
-        tables.indented(f"A call without a profile takes {milliseconds(measured.call)} ms.", "bold"),
-        tables.indented(words, "dim"),
-    ]

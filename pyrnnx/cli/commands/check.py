@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from pyrnnx import config
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import Dims, Inputs, Json, ModelFile, Seed, number, sizes
+from pyrnnx.cli.arguments import Atol, Dims, Inputs, Json, ModelFile, Rtol, Seed, number, sizes
 from pyrnnx.cli.arrays import inputs_of
 from pyrnnx.cli.output import DIFFERENT, SUCCESS, Result, progress
 from pyrnnx.cli.verdict import guessed_sizes, verdict
@@ -55,12 +55,8 @@ def check(
     seed: Seed = 0,
     dims: Dims = None,
     inputs: Inputs = None,
-    atol: Annotated[
-        float | None, typer.Option("--atol", metavar="NUMBER", parser=number, help="Absolute tolerance.")
-    ] = None,
-    rtol: Annotated[
-        float | None, typer.Option("--rtol", metavar="NUMBER", parser=number, help="Relative tolerance.")
-    ] = None,
+    atol: Atol = None,
+    rtol: Rtol = None,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", parser=number, help="Limit for each run of a model.")
     ] = 300.0,
@@ -132,8 +128,8 @@ def _shown(check: ModelCheck) -> list[RenderableType]:
         )
         for runtime in check.runtimes
     ]
-    shown += [tables.heading("Whole model", "largest difference from pyrnnx, of all outputs")]
-    shown += [tables.table(("Runtime", "Difference", "Verdict"), rows)] if rows else [_none("no runtime is installed")]
+    shown.append(tables.heading("Whole model", "largest difference from pyrnnx, of all outputs"))
+    shown.append(tables.table(("Runtime", "Difference", "Verdict"), rows or [("none is installed", "", "")]))
     different = [runtime for runtime in check.runtimes if runtime.outputs.status == "differs"]
     if different:
         names = list(different[0].outputs.differences)
@@ -147,7 +143,7 @@ def _shown(check: ModelCheck) -> list[RenderableType]:
 
 def _layers(check: ModelCheck) -> list[RenderableType]:
     if not check.layers:
-        return [_none("the model has none")]
+        return [tables.indented("the model has none", "dim")]
     names = ["pyrnnx", *(runtime.name for runtime in check.runtimes)]
     rows = [
         (
@@ -170,7 +166,3 @@ def _number(judged: Judged) -> RenderableType:
     if judged.status in ("agrees", "differs", "not decided"):
         return tables.text(f"{judged.largest:.2g}", style)
     return tables.text(judged.status, style)
-
-
-def _none(words: str) -> RenderableType:
-    return tables.indented(words, "dim")

@@ -12,7 +12,7 @@ from pyrnnx import comparison
 from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import MODEL_FILE, Dims, Inputs, Json, Seed, number, sizes
+from pyrnnx.cli.arguments import MODEL_FILE, Atol, Dims, Inputs, Json, Rtol, Seed, sizes
 from pyrnnx.cli.arrays import inputs_of
 from pyrnnx.cli.output import DIFFERENT, SUCCESS, Result, console
 from pyrnnx.comparison.agreement import Tolerance, first_apart, tolerance_of
@@ -23,10 +23,6 @@ from pyrnnx.comparison.views.text import layer_lines, model_lines, verdict, wrap
 from pyrnnx.errors import ArgumentError, printable, shown
 
 _STYLES = {"same": "bold green", "different": "bold red", "not decided": "bold yellow"}
-_TOLERANCE_HELP = (
-    "Numbers are the same if abs(a - b) <= atol + rtol * abs(b); if only one is set, the other is 1e-5. Default: by "
-    "the type of the output."
-)
 
 
 @command(
@@ -37,6 +33,7 @@ _TOLERANCE_HELP = (
         "Exit status: 0 if all numbers of outputs and paired layers agree; 1 if any differ, or if it is not decided "
         "whether the two are the same; 2 for errors, also if the inputs of the two are different. A layer without a "
         "counterpart in the other model is reported, but does not count.",
+        "If one of --atol and --rtol is set, the other is 1e-5.",
         "Models run several times. Not decided: an output is empty, missing or constant in every call, an integer "
         "input could not be varied, or a layer has the weights of one that runs in another direction.",
     ),
@@ -46,8 +43,8 @@ def compare(
     b: Annotated[str, typer.Argument(metavar="OTHER", help="Another; a layer without weights takes those of MODEL.")],
     inputs: Inputs = None,
     dims: Dims = None,
-    atol: Annotated[float | None, typer.Option("--atol", metavar="NUMBER", parser=number, help=_TOLERANCE_HELP)] = None,
-    rtol: Annotated[float | None, typer.Option("--rtol", metavar="NUMBER", parser=number, help=_TOLERANCE_HELP)] = None,
+    atol: Atol = None,
+    rtol: Rtol = None,
     seed: Seed = 0,
     html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the comparison as HTML.")] = None,
     as_json: Json = False,
@@ -63,8 +60,9 @@ def compare(
         raise ArgumentError(f"compare: {shown(a)} and {shown(b)}: not enough memory") from None
     if html is not None:
         write_files("compare: --html", {Path(html): [_page(result, tolerance).encode("utf-8", "backslashreplace")]})
+    status = SUCCESS if result.equal(*tolerance) else DIFFERENT
     if as_json:
-        return Result(_data(result, tolerance), status=_status(result, tolerance))
+        return Result(_data(result, tolerance), status=status)
     width = console().width
     if isinstance(result, ModelComparison):
         lines = model_lines(result, tolerance=tolerance, width=width)
@@ -72,11 +70,7 @@ def compare(
         lines = layer_lines(result, tolerance=tolerance, width=width)
     style, words = _STYLES[result.verdict(*tolerance)], wrapped(verdict(result, tolerance), width, "    ")
     report = [*map(tables.line, lines), *(tables.line(line, style) for line in words)]
-    return Result({}, report, _status(result, tolerance))
-
-
-def _status(result: Comparison | ModelComparison, tolerance: Tolerance) -> int:
-    return SUCCESS if result.equal(*tolerance) else DIFFERENT
+    return Result({}, report, status)
 
 
 def _data(result: Comparison | ModelComparison, tolerance: Tolerance) -> dict[str, Any]:

@@ -31,7 +31,11 @@ def inspect(model: ModelFile, as_json: Json = False) -> Result:
         return Result(facts, _shown_model(facts))
     described = {"name": read.name, **layer_facts(read)}
     described["unusual"].remove(NO_WEIGHTS)  # no single layer has them
-    facts = {"layer": described, "ports": _ports(read)}
+    ports = {
+        side: [{"name": port.name, "dtype": port.dtype, "shape": list(port.shape)} for port in getattr(read, side)]
+        for side in ("inputs", "outputs")
+    }
+    facts = {"layer": described, "ports": ports}
     return Result(facts, _shown_layer(read.label, facts))
 
 
@@ -71,14 +75,6 @@ def _tensor_facts(info: TensorInfo) -> Facts:
     sizes = None if info.shape is None else [str(size) if isinstance(size, Interval) else size for size in info.shape]
     facts = {"name": info.name, "dtype": info.dtype, "shape": sizes}
     return {**facts, "aliases": list(info.aliases), "optional": info.optional}
-
-
-def _ports(layer: Any) -> dict[str, list[Facts]]:
-    """Return the facts about the inputs and outputs of a single layer of an .xml file."""
-    return {
-        side: [{"name": port.name, "dtype": port.dtype, "shape": list(port.shape)} for port in getattr(layer, side)]
-        for side in ("inputs", "outputs")
-    }
 
 
 def _shown_layer(label: str, facts: Facts) -> list[RenderableType]:

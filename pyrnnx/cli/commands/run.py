@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -14,6 +13,7 @@ from rich.console import RenderableType
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.writing import check_writable
+from pyrnnx.bench.timing import milliseconds
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Dims, Inputs, Json, ModelFile, chosen_layer, integer, sizes
@@ -147,23 +147,13 @@ def summary(value: Any) -> dict[str, Any]:
     return {**facts, **floats, "nan": int(wide.size - numbers.size)}
 
 
-def seconds(value: float) -> str:
-    """Return a duration with a suitable unit: "1.23 ms"."""
-    if value <= 0 or not math.isfinite(value):
-        return f"{value:g} s"
-    for factor, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if value >= factor:
-            return f"{value / factor:.3g} {unit}"
-    return f"{value * 1e9:.3g} ns"
-
-
 def _shown(label: str, facts: dict[str, Any], output: str | None) -> list[RenderableType]:
     shown: list[RenderableType] = [tables.heading("Run", label)]
     for side in ("inputs", "outputs"):
         rows = [_row(name, array) for name, array in facts[side].items()]
         columns = ("Name", "Type", "Shape", "Min", "Mean", "Max", "NaN")
         shown += [tables.heading(side.capitalize()), tables.table(columns, rows, right=(3, 4, 5, 6))]
-    times = [(name, seconds(time)) for name, time in facts["seconds"].items()]
+    times = [(name, f"{milliseconds(time)} ms") for name, time in facts["seconds"].items()]
     shown += [tables.heading("Time"), tables.pairs(times)]
     return shown + ([tables.heading("Written", output)] if output is not None else [])
 

@@ -52,12 +52,7 @@ def write_alone(
 
     `static` gives runtimes the shapes of the arrays instead of a dynamic batch_size and seq_length: OpenVINO computes
     the two in different ways. Attributes of an ONNX `node` are copied: runtimes may read in two ways what it leaves to
-    defaults.
-
-    Raises
-    ------
-    PyrnnxError
-        What the format cannot express.
+    defaults. A PyrnnxError is raised for what the format cannot express.
     """
     inputs, axes = _write_onnx(run, path, opset, node) if path.suffix == ".onnx" else _write_ir(run, path)
     shapes = {name: array.shape for name, array in inputs.items()} if static else None

@@ -21,10 +21,7 @@ def try_calls(
 ) -> Tries[Call]:
     """Return calls of a model, whose variables stay as they are; missing inputs are random.
 
-    Raises
-    ------
-    PyrnnxError
-        Unknown names; inputs that cannot be made; when iterating, inputs that the model rejects with all sizes.
+    Iterating raises a PyrnnxError for inputs that the model rejects with all sizes.
     """
     given = {name: np.asarray(array) for name, array in by_own_names(model, inputs or {}, f"{what}: inputs").items()}
     random = [info for info in model.inputs if info.name not in given and not info.optional]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,10 +32,6 @@ from pyrnnx.testing.models.quantized import ROUNDED, is_quantized
 from pyrnnx.testing.runtimes import Execution
 from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES, ModelCase, run_models
 
-if TYPE_CHECKING:
-    from onnx import NodeProto
-
-TIMEOUT = 300.0  # seconds for each run of a model
 FAILURES = ("crashed", "timed out", "differs", "not decided")
 OWN = "pyrnnx"
 _CALLED_FROM = re.compile(r"Exception from \S+?:\d+: ?")  # what OpenVINO puts before its reason, for each caller
@@ -72,18 +68,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class RuntimeCheck:
-    """Check of one runtime.
-
-    Attributes
-    ----------
-    name, version : str
-    outputs : Judged
-        Outputs of the whole model, compared with pyrnnx.
-    verdict : str
-        In one line.
-    failed : bool
-        Whether its outputs differ from those of pyrnnx, it died, or it is not decided whether they agree.
-    """
+    """Check of one runtime: its outputs of the whole model compared with pyrnnx, and the verdict in one line."""
 
     name: str
     version: str
@@ -92,6 +77,7 @@ class RuntimeCheck:
 
     @property
     def failed(self) -> bool:
+        """True if its outputs differ from those of pyrnnx, it died, or it is not decided whether they agree."""
         return self.outputs.status in FAILURES
 
 
@@ -197,7 +183,7 @@ def check_model(
     dims: Mapping[str, int] | None = None,
     atol: float | None = None,
     rtol: float | None = None,
-    timeout: float = TIMEOUT,
+    timeout: float = 300.0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> ModelCheck:
     """Compare a model or layer with other runtimes, and its recurrent layers with the oracle.
@@ -220,8 +206,8 @@ def check_model(
     dims : mapping, optional
         Sizes of symbolic dimensions of the inputs, by their names.
     atol, rtol : float, optional
-        Tolerances: abs(a - b) <= atol + rtol * abs(b); if only one is set, the other is 0. Default: by the dtype of the
-        output, `pyrnnx.testing.numbers.LONG_TOLERANCES`; 0.02 for models whose layers round to 8 bits.
+        Tolerances: abs(a - b) <= atol + rtol * abs(b); if only one is set, the other is 0. Default: `LONG_TOLERANCES`
+        of the output's dtype; 0.02 for models whose layers round to 8 bits.
     timeout : float
         Seconds for each run.
     progress : callable
@@ -264,31 +250,23 @@ def check_model(
         alone = _alone_models(model, runs, suffix, Path(folder), is_static)
         cases = [*((replace(case), call.inputs) for call in calls), *((one.case, one.inputs) for one in alone.values())]
         ran: dict[str, list[Execution]] = {}
-        for name in names:
-            progress(f"{MODEL_RUNTIMES[name].name}: {case.name}")
-            ran[MODEL_RUNTIMES[name].name] = run_models(MODEL_RUNTIMES[name], cases, timeout)
+        for runtime in (MODEL_RUNTIMES[name] for name in names):
+            progress(f"{runtime.name}: {case.name}")
+            ran[runtime.name] = run_models(runtime, cases, timeout)
     of_layers = {name: dict(zip(alone, executions[len(calls) :], strict=True)) for name, executions in ran.items()}
     layers = tuple(_layer_check(run, place, alone, of_layers, rule) for place, run in enumerate(runs))
     checks = []
-    for name, runtime in zip(ran, (MODEL_RUNTIMES[name] for name in names), strict=True):
-        judged = _joined(
-            [
-                _status(execution)
-                or _judged(dict(zip(call.outputs, execution.outputs, strict=False)), call.outputs, rule)
-                for call, execution in zip(calls, ran[name], strict=False)
-            ],
-            reasons,
-        )
-        checks.append(RuntimeCheck(name, runtime.version(), judged, _verdict(name, judged, layers)))
-    return ModelCheck(
-        what,
-        {name: np.shape(array) for name, array in first.inputs.items()},
-        tuple(checks),
-        layers,
-        tuple(tries.calls),
-        _tolerance(rule, first.outputs),
-        guessed_sizes(model, first.inputs, inputs or {}, dims or {}),
-    )
+    for runtime in (MODEL_RUNTIMES[name] for name in names):
+        of_calls = []
+        for call, execution in zip(calls, ran[runtime.name], strict=False):
+            outputs = dict(zip(call.outputs, execution.outputs, strict=False))
+            of_calls.append(_status(execution) or _judged(outputs, call.outputs, rule))
+        judged = _joined(of_calls, reasons)
+        checks.append(RuntimeCheck(runtime.name, runtime.version(), judged, _verdict(runtime.name, judged, layers)))
+    shapes = {name: np.shape(array) for name, array in first.inputs.items()}
+    guessed = guessed_sizes(model, first.inputs, inputs or {}, dims or {})
+    tolerance = _tolerance(rule, first.outputs)
+    return ModelCheck(what, shapes, tuple(checks), layers, tuple(tries.calls), tolerance, guessed)
 
 
 def chosen(caller: str, against: Sequence[str] | None, installed: Mapping[str, bool]) -> list[str]:
@@ -320,7 +298,7 @@ def _alone_models(
     model: Any, runs: Sequence[LayerRun], suffix: str, folder: Path, is_static: bool
 ) -> dict[int, AloneModel]:
     """Write the layers that the oracle can judge as models, by place; with fixed shapes if the model has them."""
-    opset, nodes = DEFAULT_OPSET, dict[str, "NodeProto"]()
+    opset, nodes = DEFAULT_OPSET, dict[str, Any]()
     if suffix == ".onnx":
         nodes = _nodes(model)
         domains = {opset.domain: opset.version for opset in model.proto.opset_import}
@@ -334,18 +312,15 @@ def _alone_models(
     return models
 
 
-def _nodes(model: Any) -> dict[str, NodeProto]:
+def _nodes(model: Any) -> dict[str, Any]:
     """Return the nodes of layers at the top level, if the file has them: not in a function, and not recognised."""
     by_output = {name: node for node in model.proto.graph.node for name in node.output if name}
-    values = layer_values(model)
-    outputs = {
-        name: [value.names[0] for key, value in arguments.items() if key in OUTPUTS]
-        for name, arguments in values.items()
-    }
-    written = {
-        name: names[0] for name, names in outputs.items() if names and not getattr(model.layers[name], "origin", "")
-    }
-    return {name: by_output[output] for name, output in written.items() if output in by_output}
+    nodes = {}
+    for name, arguments in layer_values(model).items():
+        outputs = [value.names[0] for key, value in arguments.items() if key in OUTPUTS]
+        if outputs and outputs[0] in by_output and not getattr(model.layers[name], "origin", ""):
+            nodes[name] = by_output[outputs[0]]
+    return nodes
 
 
 def _status(execution: Execution) -> Judged | None:

@@ -57,13 +57,7 @@ def _layer_run(
 def single_run(
     layer: Any, inputs: Mapping[str, Any] | None, seed: int, taken: Collection[str] = CALL_ARGUMENTS
 ) -> LayerRun:
-    """Run a layer by itself on the `taken` of canonical arrays; missing ones, and missing weights, are random.
-
-    Raises
-    ------
-    PyrnnxError
-        As of `pyrnnx.compare`.
-    """
+    """Run a layer by itself on the `taken` of canonical arrays; missing ones, and missing weights, are random."""
     (bound, _), arrays = prepared_call(layer, layer, inputs, seed)
     typed = oracle.rounded({name: array for name, array in arrays.items() if name in taken}, bound.dtype)
     return _judged(layer.name or bound.op.cell, bound, typed, run_layer(bound, typed))
