@@ -133,10 +133,10 @@ class Iterations:
     def _by_place(self, results: Sequence[str]) -> list[str]:
         """Map the node's outputs to the layer's; return their names."""
         ctx, names = self.ctx, [""] * len(self.ctx.layer.outputs)
-        names_of_carried, count = results[: len(self.carried)], len(self.carried) + len(self.variables)
+        count = len(self.carried) + len(self.variables)
         for place, k in self.final.items():
             if k is not None:
-                names[place] = names_of_carried[k]
+                names[place] = results[k]
         assign(self._scope, self.variables, results[len(self.carried) : count])
         for name, mapped in zip(results[count:], self.stacked, strict=True):
             if mapped.slices is None:  # the value of the last iteration

@@ -16,21 +16,10 @@ from .views import Sequential, View, plain
 
 
 class Net:
-    """The net of a graph, or a body.
-
-    Parameters
-    ----------
-    source : Source
-    ir : NetWriter
-    write_nodes : callable
-        Function that writes the nodes of a net's graph.
-    outer : Net, optional
-        The net around a body.
+    """The net of a graph, or of a body in the net `outer`.
 
     Attributes
     ----------
-    source, ir : Source, NetWriter
-        The parameters.
     captured : dict of Value
         Parameters of a body by the values of the net around it.
     """

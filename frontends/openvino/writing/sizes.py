@@ -6,6 +6,7 @@ of their own, of a new opset, in which a ConstantOfShape has each value as its s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -50,20 +51,25 @@ def known_sizes(
     onnx = import_onnx()
     graph = onnx.GraphProto(name="sizes", initializer=[named(np.array([0]), _ZERO)])
     followed: list[TensorInfo] = []
+    counted: dict[str, AnyArray] = {}
     shaped: set[str] = set()
     for node in nodes:
         info = types.get(next(iter(node.output), ""))
-        if node.domain or info is None or info.dtype is None:
+        if node.domain or not node.input or info is None or info.dtype is None:
             continue
         is_integer = info.dtype in ("int32", "int64") and info.shape is not None and len(info.shape) < 2
-        if is_integer and node.op_type in _FOLLOWED:
+        sizes = types.get(node.input[0], info).shape if node.op_type == "Size" else None
+        fixed = [size for size in sizes or () if isinstance(size, int)]
+        if sizes is not None and len(fixed) == len(sizes):
+            counted[info.name] = np.array(math.prod(fixed), np.int64)
+        elif is_integer and node.op_type in _FOLLOWED:
             graph.node.extend([_newest(node, types, graph.initializer), *_probe(info)])
             followed.append(info)
         elif node.op_type in _SHAPED and info.shape is None and len(node.input) == 1 + (node.op_type != _SHAPED[0]):
             graph.node.append(node)
             shaped.add(info.name)
     if not graph.node:
-        return {}, []
+        return counted, []
     made = {name for node in graph.node for name in node.output}
     needed = dict.fromkeys(name for node in graph.node for name in node.input if name and name not in made)
     own = {tensor.name for tensor in graph.initializer}
@@ -77,7 +83,7 @@ def known_sizes(
     inferred = infer_shapes(onnx.ModelProto(ir_version=IR_VERSION, graph=graph, opset_import=opsets), data_prop=True)
     results = {info.name: tensor_info("", info) for info in inferred.graph.value_info}
     values = {info.name: _value(info, results.get(f"{info.name}/shaped")) for info in followed}
-    known = {name: value for name, value in values.items() if value is not None}
+    known = counted | {name: value for name, value in values.items() if value is not None}
     return known, [results[name] for name in shaped if name in results and results[name].shape is not None]
 
 

@@ -48,6 +48,10 @@ def _write(context: NodeContext, source: Source) -> View | Sequential | Sequence
         if str(error).endswith(_OTHER_WAY):  # about a node of a body
             raise
         raise UnsupportedError(f"{error}{_OTHER_WAY}") from error
+    except PyrnnxError:
+        raise
+    except Exception as error:  # ranks of inputs, or lengths of attributes, that the operator does not allow
+        raise FormatError(f"{context.label}: the node is not valid ({shortened(str(error))})") from error
 
 
 def _written(context: NodeContext, source: Source) -> View | Sequential | Sequence[View | Sequential]:
@@ -58,14 +62,9 @@ def _written(context: NodeContext, source: Source) -> View | Sequential | Sequen
     if writer is None:
         version = f"opset {source.opsets.get(node.domain, 1)}"
         raise UnsupportedError(f"{context.label}: the operator ({version}) cannot be written as IR")
-    try:
-        if not any(True for _ in subgraphs(node)):  # bodies read values that the checker does not know
-            import_onnx().checker.check_node(node, _checker_context(source))
-        views = writer(context)
-    except PyrnnxError:
-        raise
-    except Exception as error:  # ranks of inputs, or lengths of attributes, that the operator does not allow
-        raise FormatError(f"{context.label}: the node is not valid ({shortened(str(error))})") from error
+    if not any(True for _ in subgraphs(node)):  # bodies read values that the checker does not know
+        import_onnx().checker.check_node(node, _checker_context(source))
+    views = writer(context)
     context.check_attributes()
     return views
 

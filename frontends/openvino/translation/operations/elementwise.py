@@ -62,11 +62,6 @@ BINARY = (
     ("Subtract", 1, "Sub"),
     ("Xor", 1, "Xor"),
 )
-_BITWISE = (
-    ("BitwiseAnd", 13, "And"),
-    ("BitwiseOr", 13, "Or"),
-    ("BitwiseXor", 13, "Xor"),
-)
 
 
 def numpy_broadcast(ctx: LayerContext) -> None:
@@ -94,8 +89,8 @@ def _bitwise(ctx: LayerContext, op_type: str) -> str:
     return ctx.node(op_type if ctx.dtype(0) == "bool" else f"Bitwise{op_type}", ctx[0], ctx[1])
 
 
-for ir_type, first_opset, onnx_type in _BITWISE:
-    translates(ir_type, since=first_opset)(partial(_bitwise, op_type=onnx_type))
+for onnx_type in ("And", "Or", "Xor"):
+    translates(f"Bitwise{onnx_type}", since=13)(partial(_bitwise, op_type=onnx_type))
 
 
 @translates("NotEqual")
@@ -193,7 +188,7 @@ def _is_finite(ctx: LayerContext) -> str:
 def _is_inf(ctx: LayerContext) -> str:
     negative, positive = ctx.flag("detect_negative", True), ctx.flag("detect_positive", True)
     if not (negative or positive):
-        return ctx.node("And", *[ctx.node("IsInf", ctx[0]), ctx.constant(False, "bool")])
+        return ctx.node("And", ctx.node("IsInf", ctx[0]), ctx.constant(False, "bool"))
     return ctx.node("IsInf", ctx[0], detect_negative=int(negative), detect_positive=int(positive))
 
 

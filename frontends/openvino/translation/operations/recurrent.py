@@ -57,23 +57,10 @@ def operator(
     names: Mapping[str, str],
     arguments: Mapping[str, str],
 ) -> dict[str, str]:
-    """Add an RNN, GRU or LSTM of ONNX.
+    """Add an RNN, GRU or LSTM of ONNX; return the names of its canonical outputs.
 
-    Parameters
-    ----------
-    ctx : LayerContext
-    layer : IRLayer
-    weights : mapping
-        Checked weights in the layer's convention.
-    names : mapping
-        Names for their initializers.
-    arguments : mapping
-        Names of the other inputs in the canonical convention; "" stands for none.
-
-    Returns
-    -------
-    dict
-        Names of the canonical outputs.
+    `weights` are in the layer's convention, and `names` are those of their initializers. `arguments` are the names of
+    the other inputs, in the canonical convention; "" stands for none.
     """
     converted = convert_weights(layer.op, weights, layer.convention, CANONICAL, layer.label)
     values = dict(arguments)
