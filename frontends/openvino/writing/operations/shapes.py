@@ -93,9 +93,9 @@ def _flatten(ctx: NodeContext) -> View:
     if axis == 1:
         return _reshaped(ctx, view, [0, -1], True)
     if None not in leading:
-        return _reshaped(ctx, view, [math.prod(filter(None, leading)) if 0 not in leading else 0, -1], False)
+        return _reshaped(ctx, view, [math.prod(size or 0 for size in leading), -1], False)
     if None not in trailing:
-        return _reshaped(ctx, view, [-1, math.prod(filter(None, trailing)) if 0 not in trailing else 0], False)
+        return _reshaped(ctx, view, [-1, math.prod(size or 0 for size in trailing)], False)
     return ctx.refuse(f"axis {axis} of dynamic sizes on both sides", "axis 1, or known sizes on one side")
 
 
