@@ -21,7 +21,7 @@ from pyrnnx.frontends.onnx import lstm
 from pyrnnx.operator.op import CELLS
 from pyrnnx.testing import assert_same
 from pyrnnx.testing.numbers import Array
-from pyrnnx.testing.same.mistakes import Mistake, mistakes
+from pyrnnx.testing.same.mistakes import mistakes
 
 I, H = 4, 5
 LENGTHS: dict[str, list[int]] = {"": [4, 6, 2], "-0": [6, 0, 2]}
@@ -352,9 +352,12 @@ OPERATORS = {
 }
 
 
-def planted(layer: Layer, mistake: Mistake) -> Callable[..., Any]:
+def planted(layer: Layer, words: str) -> Callable[..., Any]:
+    """Return a layer with the mistake of these words; many of them depend on the arrays of a call."""
+
     def function(**arrays: Array) -> Any:
         given = oracle.arguments(layer, {name: arrays[name] for name in arrays if name not in "WRBP"})
+        mistake = next(mistake for mistake in mistakes(layer, given) if mistake.words == words)
         return mistake.outputs(layer, given, oracle.outputs(layer, given))
 
     return function
@@ -374,7 +377,7 @@ def check_mistakes(name: str, start: int, stride: int) -> None:
     every = list(mistakes(layer, oracle.arguments(layer, arrays)))
     assert len({mistake.words for mistake in every}) == len(every)
     for mistake in every[start::stride]:
-        text = failure(layer, planted(layer, mistake), lengths)
+        text = failure(layer, planted(layer, mistake.words), lengths)
         if text:  # some have no effect, such as to leave out what is zero
             assert "By its numbers, b computes that layer as if " in text, mistake.words
             assert mistake.words in text or ", or as if " in text, mistake.words
