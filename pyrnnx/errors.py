@@ -109,7 +109,7 @@ class PyrnnxWarning(UserWarning):
     """Warning about an argument or a part of a file that has no effect."""
 
 
-_CALLING_BACK = ("pyrnnx", "onnx", "onnxruntime")
+_CALLING_BACK = ("pyrnnx", "functools", "onnx", "onnxruntime")
 
 
 def warn(message: str, category: type[Warning] = PyrnnxWarning) -> None:
