@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrnnx.layers.layer import Layer
-from pyrnnx.operator.op import CellName, RecurrentOp
+from pyrnnx.operator.op import CellName, Direction, RecurrentOp
 
 Array = NDArray[Any]
 
@@ -80,9 +80,9 @@ def make_arrays(case: Case) -> dict[str, Array]:
 
 def make_layer(case: Case, arrays: dict[str, Array]) -> Layer:
     """Return the layer of a case."""
-    direction = "bidirectional" if case.directions == 2 else "forward"
-    reset = {"linear_before_reset": bool(case.linear_before_reset)} if case.cell == "GRU" else {}
-    op = RecurrentOp(case.cell, case.H, direction, **reset)
+    direction = Direction.BIDIRECTIONAL if case.directions == 2 else Direction.FORWARD
+    reset = case.cell == "GRU" and bool(case.linear_before_reset)
+    op = RecurrentOp(case.cell, case.H, direction, linear_before_reset=reset)
     return Layer(op, *(arrays[name] for name in WEIGHTS))
 
 

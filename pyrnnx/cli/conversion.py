@@ -76,9 +76,12 @@ def check_options(source: Model | Layer | Stack, origin: str, target: Path, opti
     """Raise if an option does not apply to a source and a target."""
     suffix, to_onnx = Path(origin).suffix.lower(), target.suffix == ".onnx"
     if isinstance(source, Model):
-        allowed = {"input", "dim"} | ({"for"} if to_onnx and suffix == ".onnx" else set())
+        allowed = {"input", "dim", *(["for"] if to_onnx and suffix == ".onnx" else [])}
     else:
-        allowed = {"opset", "optional-input"} if to_onnx else {"optional-input"} if isinstance(source, Stack) else set()
+        allowed = {
+            *(["opset"] if to_onnx else []),
+            *(["optional-input"] if to_onnx or isinstance(source, Stack) else []),
+        }
         allowed |= {"prefix", "operator", "nonlinearity", "batch-first"} if suffix in TORCH else {"layer"}
     for name in options:
         if options[name] and name not in allowed:
@@ -130,8 +133,8 @@ def losses(
     sentences = []
     if others:
         sentences.append(f"only {source.label} is written; left out: {printable(listed(map(shortened, others), 5))}")
-    is_torch = isinstance(source, Stack) and Path(origin).suffix.lower() in TORCH
-    if is_torch and options["nonlinearity"] is None and source.layers[0].op.cell == "RNN":
+    is_rnn = isinstance(source, Stack) and source.layers[0].op.cell == "RNN"
+    if is_rnn and options["nonlinearity"] is None and Path(origin).suffix.lower() in TORCH:
         sentences.append("weights of an RNN of PyTorch do not contain its nonlinearity; using tanh (--nonlinearity)")
     variables = [info.name for info in getattr(source, "variables", ())]
     if variables:

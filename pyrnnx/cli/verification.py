@@ -78,7 +78,8 @@ def _calls(
     return both, (
         (
             run.inputs_a if target.suffix == ".xml" else run.inputs_b,  # an IR has the names of the source
-            *({name: pair[place] for name, pair in pairs.items()} for place in (1, 0)),
+            {name: b for name, (_, b) in pairs.items()},
+            {name: a for name, (a, _) in pairs.items()},
         )
         for run, pairs in values
     )

@@ -84,11 +84,13 @@ def bench(
     if (model is None) == (op is None):
         given = "neither MODEL nor --op was given" if model is None else "MODEL and --op were both given"
         raise ArgumentError(f"bench: {given}; expected one")
-    subject, foreign = ("--op", {"--dim": dims, "--input": inputs}) if op else ("a model", {"--shape": shape})
+    foreign: dict[str, Any] = {"--dim": dims, "--input": inputs}
     if op is None:
-        foreign |= {"--dtype": dtype, "--bidirectional": bidirectional, "--linear-before-reset": linear_before_reset}
+        foreign = {"--shape": shape, "--dtype": dtype, "--bidirectional": bidirectional}
+        foreign["--linear-before-reset"] = linear_before_reset
     for name, value in foreign.items():
         if value:
+            subject = "a model" if op is None else "--op"
             raise ArgumentError(f"bench: {name} does not apply to {subject}; expected it left out")
     names = None if against is None else against.split(",")
     with progress() as show:

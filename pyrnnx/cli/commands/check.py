@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,9 +83,8 @@ def check(
             timeout=timeout,
             progress=show,
         )
-        speeds, guessed = [], result.guessed
-        if not no_speed:
-            speeds, guessed = _speeds(model, result, arrays, seed, open_sizes, show)
+        measured = ([], result.guessed) if no_speed else _speeds(model, result, arrays, seed, open_sizes, show)
+    speeds, guessed = measured
     is_ir = Path(model).suffix.lower() == ".xml"
     door = "pyrnnx.load" if is_ir else "pyrnnx.onnxruntime.InferenceSession"
     peer = "OpenVINO" if is_ir and any(runtime.name == "OpenVINO" for runtime in result.runtimes) else "ONNX Runtime"
@@ -98,7 +98,7 @@ def check(
 
 def _speeds(
     path: str, result: ModelCheck, arrays: Any, seed: int, dims: dict[str, int], show: Any
-) -> tuple[list[Any], dict[str, int]]:
+) -> tuple[list[Any], Mapping[str, int]]:
     """Return the times of a model with one thread and with all, and the sizes that were guessed for them."""
     from pyrnnx.bench.measured import measure_model
     from pyrnnx.testing.models.calls import timed_call

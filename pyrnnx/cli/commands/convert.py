@@ -85,7 +85,13 @@ def convert(
     as_json: Json = False,
 ) -> Result:
     """Write a model, a recurrent layer of one, or weights as ONNX or as OpenVINO IR."""
-    options = {"layer": layer, "optional-input": optional_inputs, "opset": opset, "prefix": prefix, "for": runtime}
+    options: dict[str, Any] = {
+        "layer": layer,
+        "optional-input": optional_inputs,
+        "opset": opset,
+        "prefix": prefix,
+        "for": runtime,
+    }
     options |= {"operator": operator, "nonlinearity": nonlinearity, "batch-first": batch_first}
     options |= {"input": inputs, "dim": dims}
     files = conversion.check_target(a, b, force=force)

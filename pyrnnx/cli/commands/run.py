@@ -125,8 +125,8 @@ def _run_layer(layer: Any, given: Mapping[str, AnyArray], seed: int | None, dims
         lengths = () if "sequence_lens" in convention.required else ("sequence_lens",)
         left_out = {*arrays} if seed is None else {*getattr(layer, "constants", ()), *lengths}
         random = arranged(bound, {name: arrays[name] for name in arrays if name not in {*left_out, *canonical}})
-    arrays = {name: given[name] if name in given else random.get(key) for name, key in arguments.items()}
-    inputs = {name: array for name, array in arrays.items() if array is not None}
+    inputs = {name: random[key] for name, key in arguments.items() if key in random} | dict(given)
+    inputs = {name: inputs[name] for name in arguments if name in inputs}
     results = bound.run(**{arguments[name]: array for name, array in inputs.items()})
     return Call(inputs, dict(zip(map(convention.name_of, bound.output_names), results, strict=True)))
 
