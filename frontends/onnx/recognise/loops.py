@@ -237,7 +237,7 @@ def _comparisons(scope: Scope, name: str) -> list[tuple[_Count, _Count]]:
 
 def _may_end_early(loop: Loop, outer: Scope, trips: _Count, condition: str, new: str) -> bool:
     """Return whether the condition of a Loop may be false while an iteration is left."""
-    before, is_same = loop.node.input[1], loop.scope.behind_identities(new) == condition
+    before, is_same = loop.node.input[1], Values(loop.scope).base(new) == condition
     starts = not before or _is_true(outer, before) or (not is_same and _holds(outer, before, trips))
     return not (starts and (is_same or _is_true(loop.scope, new) or _holds(loop.scope, new, trips)))
 

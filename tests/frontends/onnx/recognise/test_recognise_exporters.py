@@ -210,7 +210,7 @@ def test_steps_that_end_at_the_size_of_another_value(other: str) -> None:
         check_calls(model, onnxruntime_witness(proto), inputs, atol=TOLERANCE)
 
 
-@each_row(("make", "why"), [(torch_masked, "a mask keeps the state"), (torch_one_step, "for one time step")])
+@each_row(("make", "why"), [(torch_masked, "a mask keeps the state"), (torch_one_step, "a single time step")])
 def test_steps_that_stay_have_a_reason(make: Callable[[], onnx.ModelProto], why: str) -> None:
     model = check(make())
     assert not model.layers
