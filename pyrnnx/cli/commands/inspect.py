@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
 from rich.console import RenderableType
 
 from pyrnnx._internal.facts import Facts, rows
+from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Json, ModelFile
@@ -22,13 +25,37 @@ from pyrnnx.operator.tensor_info import Interval, TensorInfo
     "inspect",
     "pyrnnx inspect model.onnx",
     "pyrnnx inspect model.xml --json",
+    "pyrnnx inspect model.onnx --html model.html",
 )
-def inspect(model: ModelFile, as_json: Json = False) -> Result:
+def inspect(
+    model: ModelFile,
+    html: Annotated[
+        str | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with a drawing of the layers, and the same tables."),
+    ] = None,
+    as_json: Json = False,
+) -> Result:
     """Show the inputs, outputs and recurrent layers of a model, and which engine runs each part, and why."""
+    if html is not None:
+        check_report("inspect: --html", html)
     read: Any = read_model_or_layer(model)
+    facts, shown = _inspected(read)
+    if html is not None:
+        from pyrnnx.cli.page import page
+
+        if isinstance(read, Model):
+            values = layer_values(read) if facts["layers"] else {}
+            layers = [(read.layers[layer["name"]], layer, values.get(layer["name"], {})) for layer in facts["layers"]]
+        else:
+            layers = [(read, facts["layer"], {})]
+        write_files("inspect: --html", {Path(html): [page(read.label, layers, shown).encode()]})
+    return Result(facts, shown)
+
+
+def _inspected(read: Any) -> tuple[Facts, list[RenderableType]]:
     if isinstance(read, Model):
         facts = model_facts(read)
-        return Result(facts, _shown_model(facts))
+        return facts, _shown_model(facts)
     described = {"name": read.name, **layer_facts(read)}
     described["unusual"].remove(NO_WEIGHTS)  # no single layer has them
     ports = {
@@ -36,7 +63,7 @@ def inspect(model: ModelFile, as_json: Json = False) -> Result:
         for side in ("inputs", "outputs")
     }
     facts = {"layer": described, "ports": ports}
-    return Result(facts, _shown_layer(read.label, facts))
+    return facts, _shown_layer(read.label, facts)
 
 
 def model_facts(model: Any) -> Facts:
