@@ -239,7 +239,7 @@ def named_edit(name: str, changed: ModuleType) -> list[str]:
     return named(layer, edited(layer, changed), sequence_lens=LENGTHS["-0" if name.endswith("-0") else ""])
 
 
-@few_rows("mutant", WRONG[::6], WRONG, ids=lambda mutant: mutant.does)
+@few_rows("mutant", WRONG[::20], WRONG, ids=lambda mutant: mutant.does)
 def test_edited_oracle_is_named(mutant: Mutant, tmp_path: Path) -> None:
     changed = mutant.load(tmp_path / "oracle")
     for name in mutant.killed_by:
@@ -393,7 +393,7 @@ def failure(layer: Layer, function: Callable[..., Any], lengths: list[int]) -> s
 
 @each_row("name", OPERATORS)
 def test_some_mistakes_are_named(name: str) -> None:
-    check_mistakes(name, 3, 83)
+    check_mistakes(name, 3, 211)
 
 
 @pytest.mark.slow
