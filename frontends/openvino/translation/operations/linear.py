@@ -14,7 +14,7 @@ from pyrnnx.errors import FormatError, shown
 
 from ..attributes import LARGEST
 from ..context import Dims, LayerContext, translates
-from .integers import product
+from ..integers import product
 
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an Einsum's equation
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 
-from ...ir.layer import Output
-from ..context import LayerContext
+from ..ir.layer import Output
+from .context import LayerContext
 
 _HALF, _LARGEST = 128, 255
 
