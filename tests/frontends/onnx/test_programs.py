@@ -11,12 +11,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_models import make_graph, simple_model
+from onnx_models import simple_model
 
 import pyrnnx
 from pyrnnx import reference
-from pyrnnx.frontends.onnx import Model, read_model
-from pyrnnx.models.model import session_of
+from pyrnnx.frontends.onnx import Model, read_model, session
 from pyrnnx.testing.cases import Case, make_arrays
 from pyrnnx.testing.numbers import Array
 
@@ -122,30 +121,19 @@ def settings() -> Iterator[None]:
     pyrnnx.set_num_threads(threads)
 
 
-def test_settings_in_between(model: Model, settings: None) -> None:
+def test_settings_in_between(model: Model, settings: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another number of threads makes another session, with the same results."""
-    wanted = model(drawn(1))
-    for threads in (1, 2, 1, 3):
-        before = session_of(model)
+    wanted, sessions, new = model(drawn(1)), list[Any](), session._session
+
+    def counted(*arguments: Any) -> Any:
+        sessions.append(new(*arguments))
+        return sessions[-1]
+
+    monkeypatch.setattr(session, "_session", counted)
+    for number, threads in enumerate((1, 2, 1, 3), start=1):
         pyrnnx.set_num_threads(threads)
         for _ in range(3):
-            found = model(drawn(1))
+            results = model(drawn(1))
             for name in wanted:
-                np.testing.assert_array_equal(found[name], wanted[name])
-        assert session_of(model) is not before
-
-
-# Errors are those of a first call
-
-
-def test_branches_whose_results_differ_in_shape() -> None:
-    then = make_graph([node("LSTM", ["x", "W", "R", "B"], ["p"], hidden_size=CASE.H)], {}, ["p"])
-    other = make_graph([node("Neg", ["x"], ["p"])], {}, ["p"])
-    choice = node("If", ["b"], ["y"], then_branch=then, else_branch=other)
-    given = {"x": drawn(1)["x"], "b": np.array(True)}
-    model = read_model(simple_model([choice, node("Abs", ["y"], ["z"])], given, ["z"], WEIGHTS))
-    for condition in [True] * 4 + [False] * 4 + [True, False] * 3:
-        z = model(given["x"], np.array(condition))["z"]
-        assert z.shape == ((1, 1, 1, 6) if condition else (1, 1, 4))
-        if not condition:
-            np.testing.assert_array_equal(z, np.abs(given["x"]))
+                np.testing.assert_array_equal(results[name], wanted[name])
+        assert len(sessions) == number
