@@ -74,20 +74,13 @@ def test_bad_arguments_by_name(make: Any, words: tuple[str, ...]) -> None:
 WRONG_ARRAYS: dict[str, tuple[int, Any, tuple[str, ...]]] = {  # place, array, words
     "X: time first": (0, np.zeros((T, N, I), np.float32), ("port 0 (X)", "(5, 3, 4)", "(3, 5, 4)")),
     "X: float64": (0, np.zeros((N, T, I)), ("port 0 (X)", "float64", "FP32")),
-    "X: text": (0, "X", ("port 0 (X)",)),
     "X: ragged": (0, [[1.0], [1.0, 2.0]], ("X",)),
     "X: masked": (0, np.ma.zeros((N, T, I), np.float32), ("X", "masked")),
     "H: batch second": (1, np.zeros((1, N, H), np.float32), ("port 1 (H)", "(1, 3, 6)", "(3, 1, 6)")),
     "C: another size": (2, np.zeros((N, 1, H + 1), np.float32), ("port 2 (C)", "(3, 1, 7)")),
     "lengths: int64": (3, np.array([5, 0, 2]), ("port 3 (sequence_lengths)", "int64", "I32")),
-    "lengths: list of floats": (3, [5.0, 0.0, 2.0], ("sequence_lengths", "float64")),
-    "lengths: bools": (3, [True, False, True], ("sequence_lengths", "bool")),
-    "lengths: too few in a list": (3, [5, 0], ("sequence_lengths", "(2,)", "batch_size=3")),
     "lengths: negative": (3, np.array([5, -1, 2], np.int32), ("sequence_lengths[1] is -1", "seq_length=5")),
-    "lengths: too large": (3, np.array([5, 0, 6], np.int32), ("sequence_lengths[2] is 6", "seq_length=5")),
-    "lengths: huge in a list": (3, [5, 0, 2**64], ("sequence_lengths",)),
     "W: not transposed": (4, np.zeros((1, I, 4 * H), np.float32), ("port 4 (W)", "(1, 4, 24)", "(1, 24, 4)")),
-    "W: float16": (4, np.zeros((1, 4 * H, I), np.float16), ("port 4 (W)", "float16", "FP32")),
     "B: not summed": (6, np.zeros((1, 8 * H), np.float32), ("port 6 (B)", "(1, 48)", "(1, 24)")),
 }
 
@@ -142,29 +135,20 @@ def test_numpy_scalars_are_numbers(plain: dict[str, Any], numpy: dict[str, Any])
 
 BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "another operation's": ({"input_forget": True}, ("'input_forget'", "unknown", "hidden_size")),
-    "another spelling": ({"activation_alpha": [1.0]}, ("'activation_alpha'", "unknown", "activations_alpha")),
     "ONNX's": ({"layout": 1}, ("'layout'", "unknown")),
     "hidden_size 0": ({"hidden_size": 0}, ("hidden_size is 0",)),
     "hidden_size of float": ({"hidden_size": np.float64(H)},
         (f"hidden_size is {np.float64(H)!r}; expected a positive integer",)),
-    "hidden_size of bool": ({"hidden_size": True}, ("hidden_size is True",)),
     "clip below 0": ({"clip": -0.5}, ("clip is -0.5",)),
     "clip NaN": ({"clip": np.float32(np.nan)}, (f"clip is {np.float32(np.nan)!r}",)),
-    "clip of bool": ({"clip": np.True_}, (f"clip is {np.True_!r}",)),
     "clip of two": ({"clip": np.ones(2)}, ("clip is array([1., 1.])",)),
     "names in one text": ({"activations": "tanh"}, ("activations is 'tanh'", "expected a list")),
-    "names of bytes": ({"activations": b"tanh"}, ("activations is b'tanh'; expected a list",)),
     "no names": ({"activations": [3]}, ("activations contains 3",)),
     "too many names": ({"activations": ["tanh"] * 4}, ("activations has 4 names",)),
     "endless names": ({"activations": itertools.repeat("tanh")}, ("activations is repeat('tanh'); expected a list",)),
-    "alpha in a text": ({"activations_alpha": "1.0"}, ("activations_alpha is '1.0'", "expected a list")),
     "too many alphas": ({"activations_alpha": [1.0] * 4}, ("activations_alpha has 4 values",)),
-    "alpha of complex": ({"activations_alpha": np.ones(1, complex)}, ("activations_alpha contains",)),
     "alpha without axes": ({"activations_alpha": np.array(1.0)}, ("activations_alpha is array(1.); expected a list",)),
-    "alpha of two axes": ({"activations_alpha": np.ones((1, 1))}, ("activations_alpha is",)),
     "alpha beyond": ({"activations_alpha": [10**400]}, ("activations_alpha contains",)),
-    "texts for beta": ({"activations_beta": ["1.0"]}, ("activations_beta contains '1.0'", "numbers")),
-    "a number for beta": ({"activations_beta": 1.0}, ("activations_beta is 1.0", "expected a list")),
 }  # fmt: skip
 
 

@@ -29,10 +29,7 @@ def edge(a: str, p: Any, b: str, q: Any) -> str:
 
 FILES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "an ONNX model": (b"\x08\x0a\x12\x06pyrnnx" + bytes(30), ("looks like an ONNX model", "frontends.onnx")),
-    "its .bin": (BIN, ("looks like binary data", ".xml")),
     "a layer": ('<layer id="0"/>', ("<layer>", "expected <net>")),
-    "document type": (XML.replace("<net ", "<!DOCTYPE net><net ", 1), ("DTD",)),
-    "an attribute of 20 MB": (XML.replace('"small"', f'"{"a" * 20_000_000}"'), ("not well-formed",)),
     "no version": (XML.replace('version="11"', ""), ("no version", "10 or 11")),
     **{
         f"version {version!r}": (XML.replace('version="11"', f'version="{version}"'), (repr(version), "10 or 11"))
@@ -44,8 +41,7 @@ FILES: dict[str, tuple[Any, tuple[str, ...]]] = {
 
 @each_row(("xml", "words"), FILES.values(), ids=FILES)
 def test_bad_files(xml: Any, words: tuple[str, ...], tmp_path: Path) -> None:
-    message = rejected(lambda: read_model(xml, BIN), "read_model", *words)
-    assert "root:" not in message  # of /etc/passwd
+    rejected(lambda: read_model(xml, BIN), "read_model", *words)
     if isinstance(xml, bytes) and xml:
         (tmp_path / "model.xml").write_bytes(xml)
         rejected(lambda: load(tmp_path / "model.xml"), "model.xml", "load: ", *words)
@@ -53,8 +49,6 @@ def test_bad_files(xml: Any, words: tuple[str, ...], tmp_path: Path) -> None:
 
 def test_paths(tmp_path: Path) -> None:
     rejected(lambda: read_model("absent.xml"), "read_model", "absent.xml", "cannot be read")
-    for xml in list[Any]((None, 3, [], {})):
-        rejected(lambda xml=xml: read_model(xml), "read_model", "expected XML text")  # type: ignore[misc]
     path = tmp_path / "large.xml"
     with path.open("wb") as file:
         file.truncate(LARGEST_FILE + 1)
@@ -119,18 +113,14 @@ CHANGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("ReLU 'relu' (id 7)", "input port '5'", "has 0")),
     "edge from a layer without outputs": (edge("0", 0, "7", 0), edge("9", 0, "7", 0),
         ("Result 'Y/sink_port_0' (id 9)", "the layer has none")),
-    "huge port of an edge": (edge("0", 0, "7", 0), edge("0", "9" * 5000, "7", 0), ("(id 0)", "'999")),
     "edge without a layer": (edge("0", 0, "7", 0), '<edge from-port="0" to-layer="7" to-port="0"/>',
         ("no from-layer",)),
-    "edge without a port": (edge("0", 0, "7", 0), '<edge from-layer="0" from-port="0" to-layer="7"/>', ("no to-port",)),
     "two edges into one port": (edge("1", 0, "8", 1), edge("1", 0, "8", 1) + edge("2", 0, "8", 1),
         (LSTM, "two edges", "input port 1")),
     "input without an edge": (edge("1", 0, "8", 1), "", (LSTM, "no edge", "input port 1")),
-    "no edges": (XML[XML.index("<edges>") : XML.index("<rt_info")], "", ("no edge",)),
     "layer that feeds itself": (edge("0", 0, "7", 0), edge("7", 1, "7", 0),
         ("cycle", "ReLU 'relu' (id 7) -> ReLU 'relu' (id 7)")),
     "cycle of two": (edge("0", 0, "7", 0), edge("8", 7, "7", 0), ("cycle", f"{LSTM} -> ReLU 'relu' (id 7) -> {LSTM}")),
-    "hidden_size of a layer": ('hidden_size="6"', 'hidden_size="7"', (LSTM, "hidden_size=7")),
 }  # fmt: skip
 
 
@@ -138,12 +128,6 @@ CHANGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
 def test_bad_nets(old: str, new: str, words: tuple[str, ...]) -> None:
     assert old in XML
     rejected(lambda: read_model(XML.replace(old, new, 1), BIN), *words)
-
-
-def test_the_good_net_is_good() -> None:
-    read_model(XML, BIN)
-    rejected(lambda: read_layer(XML), "the root element is <net>; expected <layer>")
-    rejected(lambda: read_net(XML[XML.index("<layer ") : XML.index("</layer>")] + "</layer>"), "expected <net>")
 
 
 def inputs(**changes: Any) -> dict[str, Any]:
@@ -175,7 +159,6 @@ NOT_RUN = {
     "Loop": ("opset5", "a loop over a body"),
     "If": ("opset8", "two bodies"),
     "AUGRUCell": ("ie_internal_opset", "attention"),
-    "AUGRUSequence": ("ie_internal_opset", "attention"),
     "NoSuchThing": ("opset1", "not translated"),
     "GRUSequence": ("opset1", "expected opset5 or later"),
 }

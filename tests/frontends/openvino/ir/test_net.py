@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -75,17 +74,6 @@ def test_order_follows_the_edges() -> None:
     assert set(place) == set(read.layers)
     assert all(place[source.layer] < place[one] for one in read.order for source in one.sources)
     assert [one.name for one in read.parameters] == ["lengths", "C", "H", "X"]
-
-
-def test_warns_once_for_each_layer() -> None:
-    text = XML.replace("<data direction", '<data alpha="1" direction')
-    with pytest.warns(PyrnnxWarning, match=r"LSTMSequence 'lstm' \(id 8\): attribute 'alpha' is unknown") as caught:
-        read_net(text)
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        read_net(XML)
 
 
 def test_ports_of_more_dimensions_than_an_array() -> None:
