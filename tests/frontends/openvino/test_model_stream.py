@@ -6,19 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import onnx_stacks
+import openvino_bodies as bodies
 import openvino_nets as nets
 import pytest
-from layers import random_weights
 from onnx_stacks import Stack
-from openvino_irs import from_onnx, save
-from openvino_nets import edges, layer, net, parameter, result
+from openvino_bodies import H, I, N
+from openvino_irs import from_onnx, openvino, save
 from rows import each_row
 
-from pyrnnx import OPENVINO_CELL, ArgumentError, RecurrentOp, UnsupportedError
+from pyrnnx import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import read_model as read_onnx
 from pyrnnx.frontends.openvino import Model, read_model, write_model
 
-N, I, H = 2, 4, 6
 TOLERANCE = 2e-6  # float32: sums of some tens of terms, in another order where there are more rows
 rng = np.random.default_rng(0)
 
@@ -54,47 +53,20 @@ def test_layers_that_cannot_go_on(tmp_path: Path) -> None:
         model.stream(layers=False)
 
 
-def cell_net(zeros: bool) -> tuple[str, bytes]:
-    """x -> RNNCell -> Ho, from a Parameter h or from a constant of zeros."""
-    store = nets.Bin()
-    weights = random_weights(RecurrentOp("RNN", H), I, convention=OPENVINO_CELL)
-    state = ("FP32", (N, H))
-    cell = layer(
-        9,
-        "cell",
-        "RNNCell",
-        {"hidden_size": H, "activations": "tanh"},
-        [("FP32", (N, I)), state, *(("FP32", a.shape) for a in weights.values())],
-        [(*state, "hN")],
-        "opset1",
-    )
-    begin = (
-        store.constant(1, "begin", np.zeros((N, H), np.float32), "f32", "FP32")
-        if zeros
-        else parameter(1, "h", f"{N},{H}", (N, H), names="h")
-    )
-    layers = [
-        parameter(0, "x", f"{N},{I}", (N, I), names="x"),
-        begin,
-        *(store.constant(2 + k, name, a, "f32", "FP32") for k, (name, a) in enumerate(weights.items())),
-        cell,
-        result(10, "hN/sink_port_0", (N, H)),
-    ]
-    joined = edges("0.0 9.0", "1.0 9.1", *(f"{2 + k}.0 9.{2 + k}" for k in range(3)), "9.5 10.0")
-    return net(layers, joined), store.data
-
-
-@pytest.mark.parametrize("zeros", [False, True], ids=["Parameter", "Const"])
-def test_cells(zeros: bool) -> None:
-    model = read_model(*cell_net(zeros))
-    x = rng.uniform(-1, 1, (7, N, I)).astype(np.float32)
-    stream, h = model.stream(), np.zeros((N, H), np.float32)
+@each_row("zeros", [False, True], ids=["Parameter", "Const"])
+def test_cells(zeros: bool, tmp_path: Path) -> None:
+    x, h = bodies.parameter([N, I]), bodies.parameter([N, H])
+    (new,) = bodies.cell("RNN", x, [bodies.const(np.zeros((N, H)), np.float32) if zeros else h])
+    h.output(0).set_names({"h"})
+    new.set_names({"hN"})
+    model = read_model(save(openvino.Model([bodies.ops.result(new)], [x] if zeros else [x, h], "cell"), tmp_path))
+    stream, state = model.stream(), np.zeros((N, H), np.float32)
     assert dict(stream.states) == ({} if zeros else {"hN": "h"})
-    for step in x:
-        pushed = stream.push(step)["hN"]
-        (h,) = model.layers["cell"](step, h)
-        assert pushed.tobytes() == h.tobytes()
-    assert list(stream.state) == ["cell.H" if zeros else "h"]
+    for step in rng.uniform(-1, 1, (7, N, I)).astype(np.float32):
+        (pushed,) = stream.push(step).values()
+        (state,) = next(iter(model.layers.values()))(step, state)
+        assert pushed.tobytes() == state.tobytes()
+    assert len(stream.state) == 1
 
 
 def test_parameters_that_are_fed_back() -> None:

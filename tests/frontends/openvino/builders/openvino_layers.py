@@ -19,25 +19,6 @@ Array = NDArray[Any]
 DEFAULTS = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"]}
 N, T, I, H = 3, 5, 4, 6
 
-# One layer written out, to be broken in one place or another
-GOOD = """<layer id="17" name="decoder/lstm" type="LSTMSequence" version="opset5">
-  <data direction="forward" hidden_size="6" activations="sigmoid,tanh,tanh" activations_alpha="" activations_beta=""
-        clip="0.5"/>
-  <input>
-    <port id="0" precision="FP32"><dim>3</dim><dim>5</dim><dim>4</dim></port>
-    <port id="1" precision="FP32"><dim>3</dim><dim>1</dim><dim>6</dim></port>
-    <port id="2" precision="FP32"><dim>3</dim><dim>1</dim><dim>6</dim></port>
-    <port id="3" precision="I32"><dim>3</dim></port>
-    <port id="4" precision="FP32"><dim>1</dim><dim>24</dim><dim>4</dim></port>
-    <port id="5" precision="FP32"><dim>1</dim><dim>24</dim><dim>6</dim></port>
-    <port id="6" precision="FP32"><dim>1</dim><dim>24</dim></port>
-  </input>
-  <output>
-    <port id="7" precision="FP32"><dim>3</dim><dim>1</dim><dim>5</dim><dim>6</dim></port>
-    <port id="8" precision="FP32"><dim>3</dim><dim>1</dim><dim>6</dim></port>
-    <port id="9" precision="FP32"><dim>3</dim><dim>1</dim><dim>6</dim></port>
-  </output>
-</layer>"""
 LABEL = "LSTMSequence 'decoder/lstm' (id 17)"
 
 
@@ -114,6 +95,12 @@ def write(
         f"<input>{''.join(port(k, shape) for k, shape in enumerate(inputs))}</input>"
         f"<output>{''.join(port(first + k, shape) for k, shape in enumerate(outputs))}</output></layer>"
     )
+
+
+# One layer, to be broken in one place or another
+_OWN = {"direction": "forward", "hidden_size": H, "activations": "sigmoid,tanh,tanh", "activations_alpha": ""}
+_OWN |= {"activations_beta": "", "clip": "0.5"}
+GOOD = write("LSTMSequence-5", _OWN, precision="FP32", attributes='id="17" name="decoder/lstm"')
 
 
 def make_arrays(layer: IRLayer, dtype: Any = np.float32, seed: int = 0) -> list[Array]:

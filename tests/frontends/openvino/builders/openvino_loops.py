@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -103,16 +103,3 @@ def nested(depth: int) -> str:
         loop = loop.replace("</layer>", f"{ports}<body>{text}</body></layer>")
         text = inner + loop + result(9, "r", (1,)) + f"</layers><edges>{edges('0.0 5.0', '5.1 9.0')}</edges>"
     return f'<net name="deep" version="11">{text}</net>'
-
-
-def expected(kind: CellName, arrays: Sequence[Array], *, reverse: bool = False) -> list[Array]:
-    """By the function of the sequence."""
-    from pyrnnx.frontends import openvino
-
-    function = getattr(openvino, f"{kind.lower()}_sequence")
-    weights = [
-        a[np.newaxis] for a in random_weights(RecurrentOp(kind, H), I, convention=OPENVINO_CELL, seed=kind).values()
-    ]
-    states = [a[:, np.newaxis] for a in arrays[1:]]
-    results = function(arrays[0], *states, np.full(N, T), *weights, direction="reverse" if reverse else "forward")
-    return [one[:, 0] for one in results]

@@ -122,12 +122,8 @@ def changed(name: str, given: Array) -> Model:
 
 WEIGHTS: dict[str, tuple[str, Array, str]] = {
     "W without directions": ("W", np.zeros((24, 4), np.float32), "port 4 (W) was given an array of shape (24, 4)"),
-    "R without directions": ("R", np.zeros((24, 6), np.float32), "port 5 (R)"),
-    "W transposed": ("W", np.zeros((1, 4, 24), np.float32), "port 4 (W)"),
-    "B of rank 1": ("B", np.zeros(24, np.float32), "port 6 (B)"),
     "B not summed": ("B", np.zeros((1, 48), np.float32), "port 6 (B)"),
     "W of float16": ("W", np.zeros((1, 24, 4), np.float16), "float16"),
-    "R of integers": ("R", np.zeros((1, 24, 6), np.int64), "int64"),
 }
 
 
