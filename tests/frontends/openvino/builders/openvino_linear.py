@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from openvino_operations import Case, Maker, boolean, const, f32, i8, i32, make_node, ops, u8
+from openvino_operations import Case, Maker, boolean, const, f32, i32, make_node, ops, u8
 
 
 def conv(
@@ -31,14 +31,6 @@ def bytes_of(p: Maker, *shape: int, dtype: Any = u8, zero: Any = None) -> Any:
     return ops(1).subtract(wide, zero)
 
 
-def integer_conv(data: Callable[[Maker], Any], filters: Callable[[Maker], Any], *, grouped: bool = False) -> Any:
-    def make(p: Maker) -> Any:
-        kind = ops(1).group_convolution if grouped else ops(1).convolution
-        return kind(data(p), filters(p), [2], [1], [2], [1], "explicit")
-
-    return make
-
-
 def ramp(low: int, high: int, *shape: int) -> Callable[[Maker], Any]:
     """Constant filters that take both values."""
     values = np.linspace(low, high, math.prod(shape)).round().reshape(shape)
@@ -46,14 +38,6 @@ def ramp(low: int, high: int, *shape: int) -> Callable[[Maker], Any]:
 
 
 LINEAR = (
-    Case("Convolution of bytes", integer_conv(lambda p: bytes_of(p, 2, 3, 11), ramp(-128, 127, 4, 3, 3))),
-    Case("Convolution zero point", integer_conv(lambda p: bytes_of(p, 2, 3, 11, zero=[7]), ramp(-9, 90, 4, 3, 3)),
-        dynamic=False),
-    Case("Convolution of signed bytes", integer_conv(lambda p: bytes_of(p, 2, 3, 11, dtype=i8, zero=[-7]), ramp(-127,
-        128, 4, 3, 3)), dynamic=False),
-    Case("Convolution constant zero", integer_conv(lambda p: bytes_of(p, 2, 3, 11, zero=7), ramp(-9, 9, 4, 3, 3))),
-    Case("GroupConvolution of bytes", integer_conv(lambda p: bytes_of(p, 2, 4, 11, zero=[[[3]]]), ramp(-99, 99, 2, 3, 2,
-        3), grouped=True), dynamic=False),
     Case("MatMul of bytes", lambda p: ops(1).matmul(bytes_of(p, 2, 3, 4, zero=[[5]]), ramp(-99, 99, 5, 4)(p), False,
         True)),
     Case("MatMul of int32", lambda p: ops(1).matmul(p(2, 3, 4, dtype=i32), ramp(-999, 999, 4, 5)(p), False, False)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,29 +97,18 @@ def test_constants_without_elements(shape: str, size: int) -> None:
         assert array.dtype == np.float32
 
 
-def path_of(data: bytes, folder: Path) -> Path:
-    (folder / "some.bin").write_bytes(data)
-    return folder / "some.bin"
-
-
-SOURCES: dict[str, Callable[[bytes, Path], Any]] = {
-    "bytes": lambda data, folder: data,
-    "bytearray": lambda data, folder: bytearray(data),
-    "memoryview": lambda data, folder: memoryview(data),
-    "memoryview of floats": lambda data, folder: memoryview(data).cast("f"),
-    "path": path_of,
-    "path as text": lambda data, folder: str(path_of(data, folder)),
-}
-
-
-@each_row("source", SOURCES.values(), ids=SOURCES)
-def test_sources(source: Callable[[bytes, Path], Any], tmp_path: Path) -> None:
-    data = np.array([1.0, 2.0], np.float32).tobytes()
-    opened = BinFile(source(data, tmp_path))
-    array = opened.constant(read_const(element("f32", 2, 0, 8), (2,)))
-    assert array.tolist() == [1.0, 2.0]
-    assert not array.flags.writeable
-    assert opened.size == 8
+def test_sources(tmp_path: Path) -> None:
+    data, path = np.array([1.0, 2.0], np.float32).tobytes(), tmp_path / "some.bin"
+    path.write_bytes(data)
+    for source in (data, bytearray(data), memoryview(data), memoryview(data).cast("f"), path, str(path)):
+        opened = BinFile(source)
+        array = opened.constant(read_const(element("f32", 2, 0, 8), (2,)))
+        assert (array.tolist(), array.flags.writeable, opened.size) == ([1.0, 2.0], False, 8)
+    for wrong in (3, [b""], object(), np.zeros(4)):
+        with pytest.raises(PyrnnxError, match=f"weights is {type(wrong).__name__}; expected the path of a .bin file"):
+            BinFile(wrong)
+    with pytest.raises(PyrnnxError, match="weights cannot be read as bytes"):
+        BinFile(memoryview(bytes(8))[::2])
 
 
 def test_a_file_is_read_only_where_asked(tmp_path: Path) -> None:
@@ -140,12 +128,6 @@ def test_a_file_is_read_only_where_asked(tmp_path: Path) -> None:
         opened.constant(read_const(element("f32", size // 4, 0, size), (size // 4,)))
 
 
-@each_row("source", [3, [b""], object(), np.zeros(4)], ids=lambda one: type(one).__name__)
-def test_sources_that_are_none(source: Any) -> None:
-    with pytest.raises(PyrnnxError, match=f"weights is {type(source).__name__}; expected the path of a .bin file"):
-        BinFile(source)
-
-
 GOOD: Element = {"element_type": "f32", "shape": "2, 3", "offset": 4, "size": 24}
 HUGE = "18446744073709551616"  # 2^64
 LABEL = "Const 'c' (id 7)"
@@ -154,14 +136,10 @@ BAD: dict[str, tuple[Element, tuple[str, ...]]] = {
     "unknown type": ({"element_type": "f33"}, ("'f33' is unknown", "f32")),
     "long": ({"size": 28, "offset": 0}, ("size is 28", "expected 24")),
     "size of another type": ({"element_type": "f16"}, ("size is 24", "expected 12", "f16")),
-    "half a byte too few": ({"element_type": "u4", "shape": "3", "size": 1}, ("size is 1", "expected 2")),
     "exceed": ({"offset": 5}, ("offset 5", "size 24", "exceed", "28 bytes")),
     "offset that wraps in 64 bits": ({"offset": 2**64 - 4}, ("offset is '18446744073709551612'",)),
     "size that wraps in 64 bits": ({"shape": f"{2**32}, {2**30}", "size": 0}, ("size is 0", f"expected {2**64}")),
-    "negative offset": ({"offset": -4}, ("offset is '-4'",)),
-    "empty size": ({"size": ""}, ("size is ''",)),
     "open shape": ({"shape": "?,3"}, ("shape is '?,3'", "none of them dynamic")),
-    "negative dimension": ({"shape": "-2, 3"}, ("shape is '-2, 3'",)),
     "huge dimension": ({"shape": HUGE}, ("shape is",)),
 }  # fmt: skip
 
@@ -199,11 +177,6 @@ def test_missing_bin(tmp_path: Path) -> None:
     path.with_suffix(".bin").write_bytes(bytes(28))
     assert read_model(path).label == str(path)
     read_model(str(path), bytes(28))
-
-
-def test_bytes_with_gaps() -> None:
-    with pytest.raises(PyrnnxError, match="weights cannot be read as bytes"):
-        BinFile(memoryview(bytes(8))[::2])
 
 
 XML, BIN = nets.lstm_net()

@@ -74,20 +74,11 @@ def test_a_variable_of_any_rank() -> None:
         to_onnx(model)
 
 
-DYNAMIC = XML.replace('"sum"', '"sum" variable_type="dynamic" variable_shape="..."', 1)
-OPEN = READ[READ.index("<output>") :]
-TYPED = {
-    "by its output": DYNAMIC,
-    "by its input": DYNAMIC.replace(OPEN, OPEN.replace("FP32", "dynamic"), 1),
-    "by what it reads": DYNAMIC.replace(OPEN, OPEN.replace("FP32", "dynamic"),
-        1).replace(READ[READ.index("<input>") : READ.index("</input>")],
-        READ[READ.index("<input>") : READ.index("</input>")].replace("FP32", "dynamic"), 1),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("text", TYPED.values(), ids=TYPED)
-def test_a_variable_of_dynamic_type_has_the_type_of_its_input(text: str) -> None:
-    model = read_model(text, b"")
+@each_row(("taken", "given"), [("FP32", "FP32"), ("FP32", "dynamic"), ("dynamic", "dynamic")])
+def test_a_variable_of_dynamic_type_has_that_of_what_it_reads(taken: str, given: str) -> None:
+    data = {"variable_id": "sum", "variable_type": "dynamic", "variable_shape": "..."}
+    read = layer(1, "read", "ReadValue", data, [(taken, (2,))], [(given, (2,))], "opset3")
+    model = read_model(XML.replace(READ, read), b"")
     (variable,) = model.variables
     assert (variable.dtype, variable.shape) == ("float32", None)
     assert [y(model) for _ in range(3)] == [[2, 4], [3, 6], [4, 8]]

@@ -130,11 +130,9 @@ def test_an_output_has_no_name_of_another_input() -> None:
         np.testing.assert_array_equal(results, [np.maximum(given, 0), given])
 
 
-def interpolate(**attributes: Any) -> Any:
-    attributes = {"mode": "nearest", **attributes}
-    return lambda p: ops(11).interpolate(
-        p(1, 1, 4, 4), const([2, 2]), shape_calculation_mode="sizes", axes=const([2, 3]), **attributes
-    )
+def interpolate(mode: str = "nearest", **attributes: Any) -> Any:
+    more = {"mode": mode, "shape_calculation_mode": "sizes", **attributes}
+    return lambda p: ops(11).interpolate(p(1, 1, 4, 4), const([2, 2]), axes=const([2, 3]), **more)
 
 
 # Name, operation, and words of the message.
@@ -202,11 +200,10 @@ def test_errors_name_the_layer_when_it_is_used(kind: str, tmp_path: Path) -> Non
     for use in (lambda: read(np.zeros(3, np.float32)), lambda: to_onnx(read)):
         with pytest.raises(UnsupportedError, match=rf"\(id \d+\): .*element type '{kind}'"):
             use()
-
-
-@each_row("kind", STORED)
-def test_inputs_of_such_a_type_are_errors(kind: str, tmp_path: Path) -> None:
     x = ops(13).parameter([3], getattr(openvino.Type, kind))
     path = save(openvino.Model([ops(13).result(ops(13).convert(x, "f32"))], [x], "odd"), tmp_path)
-    with pytest.raises(UnsupportedError, match=rf"Parameter .*element type '{kind}' is supported in constants only"):
-        to_onnx(read_model(path))
+    if kind in STORED:
+        with pytest.raises(
+            UnsupportedError, match=rf"Parameter .*element type '{kind}' is supported in constants only"
+        ):
+            to_onnx(read_model(path))
