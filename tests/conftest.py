@@ -7,13 +7,15 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import rows
 import wheels
 from hypothesis import HealthCheck, Phase, settings
+
+import pyrnnx
 
 # Containers often disable bytecode. Each worker and each process of a test would then compile the package and the
 # rewritten tests again, a third of the time of a run.
@@ -63,6 +65,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     mark = WHOLE_FILE.search(collection_path.read_text(encoding="utf-8"))
     return True if mark and f"not {mark[1]}" in config.option.markexpr else None
+
+
+@pytest.fixture(autouse=True)
+def same_settings() -> Iterator[None]:
+    """Restore the settings of pyrnnx that a test changes."""
+    getters = (pyrnnx.get_num_threads, pyrnnx.get_batch_invariant, pyrnnx.get_memory_limit)
+    setters = (pyrnnx.set_num_threads, pyrnnx.set_batch_invariant, pyrnnx.set_memory_limit)
+    before = [get() for get in getters]
+    yield
+    for get, set_to, value in zip(getters, setters, before, strict=True):
+        if get() != value:  # sessions are made again after each change
+            set_to(value)
 
 
 @pytest.fixture(scope="session")

@@ -15,14 +15,7 @@ import numpy as np
 import pytest
 from layers import bfloat16, float16, float32, float64, random_inputs, random_layer
 from onnx import TensorProto, helper, numpy_helper
-from sessions import (
-    FLOAT,
-    infos,
-    layer_session,
-    model,
-    recurrent,
-    session,
-)
+from sessions import FLOAT, infos, layer_session, model, recurrent, session
 
 import pyrnnx
 from pyrnnx import ArgumentError, Layer, RecurrentOp, set_batch_invariant
@@ -99,10 +92,7 @@ def test_shapes_are_inferred() -> None:
     layer = random_layer(RecurrentOp("GRU", 5, "bidirectional"), 3)
     handle = custom_operators.Handle(layer)
     proto = model([recurrent(handle, ["X"], ["Y", "Y_h"])], [("X", FLOAT)], [("Y", FLOAT), ("Y_h", FLOAT)])
-    rows: tuple[Any, ...] = (
-        (["T", 2, 3], ["T", 2, 2, 5], [2, 2, 5]),
-        ([4, "N", 3], [4, 2, "N", 5], [2, "N", 5]),
-    )
+    rows: tuple[Any, ...] = ((["T", 2, 3], ["T", 2, 2, 5], [2, 2, 5]), ([4, "N", 3], [4, 2, "N", 5], [2, "N", 5]))
     for shape, Y, Y_h in rows:
         proto.graph.input[0].CopyFrom(helper.make_tensor_value_info("X", FLOAT, shape))
         assert [one.shape for one in session(proto).get_outputs()] == [Y, Y_h]
@@ -176,12 +166,9 @@ def test_settings_hold_inside_sessions() -> None:
     """Rows that matrices take are the same bits as in a call of the layer, whatever is set."""
     layer = random_layer(RecurrentOp("LSTM", 64), 32)
     ran, X = layer_session(layer, threads=2), random_inputs(layer.op, (5, 40, 32))["X"]
-    try:
-        for invariant in (False, True):
-            set_batch_invariant(invariant)
-            assert same(ran.run(None, {"X": X}), layer(X))
-    finally:
-        set_batch_invariant(False)
+    for invariant in (False, True):
+        set_batch_invariant(invariant)
+        assert same(ran.run(None, {"X": X}), layer(X))
 
 
 def test_an_interrupt_before_the_layer_is_not_lost() -> None:

@@ -21,8 +21,6 @@ from pyrnnx.onnxruntime import InferenceSession, SessionOptions
 if TYPE_CHECKING:
     from pyrnnx.operator.op import DirectionName
 
-rng = np.random.default_rng(0)
-
 
 def bidirectional_model() -> onnx.ModelProto:
     """Names of sizes, a layer between other operators, and lengths."""

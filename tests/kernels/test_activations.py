@@ -185,12 +185,3 @@ def test_in_place_and_any_length(name: str, alpha: float, beta: float, dtype: An
         apply(KERNEL_NUMBERS[name], alpha, beta, INF, x, x)
         np.testing.assert_array_equal(x, expected)
         np.testing.assert_array_equal(evaluate(name, kept, alpha, beta), expected)
-
-
-def test_bad_arguments_of_the_test_entry() -> None:
-    x = np.ones(3, np.float32)
-    for number in (-1, len(ACTIVATIONS)):
-        with pytest.raises(ValueError, match="index in the table"):
-            apply(number, 0.0, 0.0, INF, x, x.copy())
-    with pytest.raises(ValueError, match="the same length"):
-        apply(0, 0.0, 0.0, INF, x, np.ones(4, np.float32))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,6 @@ from rows import each_row
 
 from pyrnnx import PyrnnxError, RecurrentOp, config, get_batch_invariant, set_batch_invariant
 from pyrnnx._kernels import engines
-
-
-@pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    before = get_batch_invariant()
-    yield
-    set_batch_invariant(before)
-
 
 ISAS = tuple(dict.fromkeys((*MATRICES, *engines.supported())))
 KINDS: dict[str, dict[str, Any]] = {

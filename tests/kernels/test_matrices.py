@@ -6,7 +6,6 @@ bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
@@ -26,7 +25,6 @@ from pyrnnx import (
     RecurrentOp,
     config,
     get_batch_invariant,
-    get_num_threads,
     set_batch_invariant,
     set_num_threads,
 )
@@ -51,14 +49,6 @@ def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     name: str = request.param
     monkeypatch.setattr(config, "ISA", name)
     return name
-
-
-@pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    threads, before = get_num_threads(), get_batch_invariant()
-    yield
-    set_num_threads(threads)
-    set_batch_invariant(before)
 
 
 def same_bits(a: tuple[Array, ...], b: tuple[Array, ...]) -> bool:

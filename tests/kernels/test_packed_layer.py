@@ -106,11 +106,7 @@ def test_arrays_that_cannot_be_read_as_they_are(name: str) -> None:
     assert PackedLayer(**arguments()).run(1, given, None, initial_h, initial_c) is None
 
 
-BAD_LENGTHS: dict[str, Any] = {
-    "too long": [0, T + 1, 0],
-    "negative": [0, -1, 0],
-    "too few": [T, T],
-}
+BAD_LENGTHS: dict[str, Any] = {"too long": [0, T + 1, 0], "negative": [0, -1, 0], "too few": [T, T]}
 
 
 @each_row("name", BAD_LENGTHS)

@@ -123,30 +123,3 @@ def test_both_vector_lengths_with_fused_sums_give_the_same_bits(name: str, dtype
             X = np.random.default_rng(H).normal(size=(T, rows, I), scale=3).astype(dtype)
             results = [run(packed(isa, name, H, dtype, False), X, None, None, None) for isa in ("avx512", "avx2")]
             assert bits(results[0]) == bits(results[1]), (H, rows)
-
-
-def test_push_asks_for_a_closer_look() -> None:
-    layer = packed(engines.supported()[0] if engines.supported() else "blas", "LSTM", 6, np.float32, reverse=False)
-    X, h, c = np.ones((2, 1, I), np.float32), np.zeros((1, 1, 6), np.float32), np.zeros((1, 1, 6), np.float32)
-    fixed = h.copy()
-    fixed.flags.writeable = False
-    two = np.zeros((1, 2, 6), np.float32)
-    looks: list[tuple[Any, ...]] = [
-        (X[:0], h, c),
-        (X[:, :0], h, c),
-        (X.tolist(), h, c),
-        (X[..., :2], h, c),
-        (X, h.astype(np.float64), c),
-        (X, two, two),
-        (X, fixed, c),
-        (X, h, fixed),
-        (X, h, c, fixed),
-        (X, h, c, X),
-        (X, None, c),
-    ]
-    for arguments in looks:
-        assert layer.push(*arguments) is None
-    assert not h.any()
-    Y = layer.push(X, h, c)
-    assert Y is not None
-    np.testing.assert_array_equal(Y[-1], h)

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,6 @@ from pyrnnx import Direction, PyrnnxError, RecurrentOp, get_num_threads, set_num
 from pyrnnx.operator.op import CELLS, CellName
 
 Y = NDArray[Any]
-
-
-@pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    before = get_num_threads()
-    yield
-    set_num_threads(before)
 
 
 def example(

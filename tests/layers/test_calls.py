@@ -139,13 +139,6 @@ def test_all_that_is_missing_is_named_after_x_was_checked(name: str) -> None:
     assert str(caught.value).startswith(f"{cell}: {words}")
 
 
-def test_states_that_are_not_given_are_zero_where_the_convention_allows_it() -> None:
-    layer = layer_of("LSTM")
-    zero = np.zeros_like(STATE)
-    for given in ({}, {"H": zero}, {"C": zero}):
-        np.testing.assert_array_equal(layer(X, **given)[0], layer(X, None, zero, zero)[0])
-
-
 # dtypes
 
 HINTS: dict[str, tuple[Any, Any, str]] = {  # dtypes of the layer and of X, and how the message ends

@@ -5,7 +5,7 @@ from __future__ import annotations
 import _thread
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,6 @@ DELAY = 0.03  # seconds
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(config, "ISA", request.param)
     return str(request.param)
-
-
-@pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    before = config.get_num_threads()
-    yield
-    set_num_threads(before)
 
 
 def rnn(direction: Any = "forward", hidden_size: int = H, input_size: int = 1) -> Layer:

@@ -75,15 +75,11 @@ def flat(results: Any) -> list[Array]:
 
 
 @pytest.fixture(autouse=True)
-def settings() -> Iterator[None]:
-    before = pyrnnx.get_num_threads(), pyrnnx.get_batch_invariant(), pyrnnx.get_memory_limit()
+def frequent_switches() -> Iterator[None]:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)
     yield
     sys.setswitchinterval(interval)
-    pyrnnx.set_num_threads(before[0])
-    pyrnnx.set_batch_invariant(before[1])
-    pyrnnx.set_memory_limit(before[2])
 
 
 def test_threads_share_everything_while_settings_change() -> None:

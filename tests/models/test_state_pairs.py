@@ -101,11 +101,7 @@ def test_shapes_that_may_agree(shapes: tuple[Any, Any]) -> None:
 AMBIGUOUS: dict[str, tuple[list[TensorInfo], list[TensorInfo], str]] = {
     "two outputs": ([X, state("h")], [state("hn"), state("h_out")], "'hn' .* -> 'h' .*, 'h_out' .* -> 'h'"),
     "two inputs": ([X, state("h"), state("h0")], [Y, state("hn")], "'hn' .* -> 'h' .*, 'hn' .* -> 'h0'"),
-    "nothing left": (
-        [state("audio_in")],
-        [state("audio_out")],
-        "leave no input to push: 'audio_out' .* -> 'audio_in'",
-    ),
+    "nothing left": ([state("audio_in")], [state("audio_out")], "leave no input to push: 'audio_out' .* -> 'audio_in'"),
 }
 
 

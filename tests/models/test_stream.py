@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from rows import each_row
 
-from pyrnnx import ArgumentError, Layers, Model, TensorInfo, get_memory_limit, set_memory_limit
+from pyrnnx import ArgumentError, Layers, Model, TensorInfo, set_memory_limit
 
 
 class Sums(Model):
@@ -154,15 +153,7 @@ def test_zeros_of_a_type_that_numpy_does_not_have() -> None:
         model.stream({"y": "total"})
 
 
-@pytest.fixture
-def same_limit() -> Iterator[None]:
-    before = get_memory_limit()
-    yield
-    set_memory_limit(before)
-
-
 @each_row("shape", [(3, 2), ("N", 2)], ids=["declared", "told by a push"])
-@pytest.mark.usefixtures("same_limit")
 def test_zeros_beyond_the_memory_limit(shape: Any) -> None:
     """24 bytes for the total and 8 for the count."""
     set_memory_limit(23)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -27,13 +26,6 @@ STACKS: dict[str, tuple[Description, ...]] = {
     "two layers": (("RNN", "forward", 99), ("GRU", "forward", 83)),
     "many layers": (("LSTM", "forward", 40),) * 5,
 }
-
-
-@pytest.fixture(autouse=True)
-def threads_as_before() -> Iterator[None]:
-    count = pyrnnx.get_num_threads()
-    yield
-    pyrnnx.set_num_threads(count)
 
 
 def stack_of(name: str, dtype: Any = np.float32, **options: Any) -> Stack:

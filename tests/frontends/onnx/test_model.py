@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_models import branches, make_graph, make_model, simple_model
+from onnx_models import make_graph, make_model, simple_model
 
 from pyrnnx import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import file, read_model
@@ -62,22 +62,6 @@ def test_intermediate_outputs() -> None:
         np.testing.assert_array_equal(found[name], value)
     with pytest.raises(ArgumentError, match="outputs has 'nowhere'"):
         model(x, outputs=["nowhere"])
-
-
-def test_callers_model_is_not_changed(tmp_path: Path) -> None:
-    proto, given = branches()
-    before = proto.SerializeToString()
-    model = read_model(proto)
-    expected = model(given)
-    assert proto.SerializeToString() == before
-    del proto.graph.initializer[:]
-    path = tmp_path / "m.onnx"
-    path.write_bytes(before)
-    for source in (path, str(path), before):
-        for name, value in read_model(source)(given).items():
-            np.testing.assert_array_equal(value, expected[name])
-    np.testing.assert_array_equal(model(given)["Y"], expected["Y"])
-    assert read_model(path).label == str(path)
 
 
 def test_copies(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -114,14 +113,7 @@ def test_threads(model: Model) -> None:
             future.result()
 
 
-@pytest.fixture
-def settings() -> Iterator[None]:
-    threads = pyrnnx.get_num_threads()
-    yield
-    pyrnnx.set_num_threads(threads)
-
-
-def test_settings_in_between(model: Model, settings: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_in_between(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another number of threads makes another session, with the same results."""
     wanted, sessions, new = model(drawn(1)), list[Any](), session._session
 

@@ -15,16 +15,7 @@ from rows import each_row, few_rows
 import pyrnnx.frontends.onnx as frontend
 from pyrnnx import Direction
 from pyrnnx.testing import strategies
-from pyrnnx.testing.cases import (
-    CASES,
-    OPERATORS,
-    OPTIONAL,
-    OUTPUTS,
-    Case,
-    expected_outputs,
-    make_arrays,
-    opset_dtypes,
-)
+from pyrnnx.testing.cases import CASES, OPERATORS, OPTIONAL, OUTPUTS, Case, expected_outputs, make_arrays, opset_dtypes
 from pyrnnx.testing.numbers import Array, assert_close, numpy_dtype, tolerance_of
 
 each_operator = each_row("operator", OPERATORS)
@@ -119,7 +110,10 @@ def read_only(array: Array) -> Array:
 
 
 MEMORY: dict[str, Callable[[Array], Array]] = {
-    "strided": lambda array: array.repeat(2, axis=-1)[..., ::2],
+    "every second element": lambda array: array.repeat(2, axis=-1)[..., ::2],
+    "every second row": lambda array: array.repeat(2, axis=-2)[..., ::2, :],
+    "every third step": lambda array: array.repeat(3, axis=0)[::3],
+    "part of a wider array": lambda array: np.pad(array, [(1, 2)] * array.ndim)[(slice(1, -2),) * array.ndim],
     "reversed": lambda array: np.flip(np.flip(array).copy()),
     "Fortran": np.asfortranarray,
     "first and last axis swapped": lambda array: array.swapaxes(-1, 0).copy().swapaxes(-1, 0),
@@ -137,9 +131,13 @@ MEMORY: dict[str, Callable[[Array], Array]] = {
 def test_any_memory_order_and_inputs_are_left_alone(operator: str, memory: str, dtype: np.dtype[Any]) -> None:
     if memory == "other byte order" and dtype == bfloat16:
         return  # has none
-    for layout in (0, 1) if dtype == float32 else (1,):
-        case = Case(f"{operator}-memory", operator, BOTH | {"layout": layout}, OPTIONAL[operator], (4, 0, 2), H=17)
-        arrays = {name: MEMORY[memory](array) for name, array in make_arrays(case, dtype).items()}
+    for layout, lens in ((0, (4, 0, 2)), (1, (4, 0, 2)), (0, None)):
+        inputs = [name for name in OPTIONAL[operator] if lens or name != "sequence_lens"]
+        case = Case(f"{operator}-memory", operator, BOTH | {"layout": layout}, tuple(inputs), lens, H=17)
+        arrays = {
+            name: array if memory == "every second row" and array.ndim == 1 else MEMORY[memory](array)
+            for name, array in make_arrays(case, dtype).items()
+        }
         plain = {name: array.astype(array.dtype.newbyteorder("="), order="C") for name, array in arrays.items()}
         outputs = run(case, arrays)
         assert_close(outputs, expected_outputs(case, plain), tolerance_of(dtype))

@@ -14,7 +14,7 @@ import pytest
 from quantized_models import STATES, Case, layer_of
 from rows import each_row, few_rows
 
-from pyrnnx import config, get_num_threads, reference, set_num_threads
+from pyrnnx import config, reference, set_num_threads
 from pyrnnx._kernels import engines
 from pyrnnx.frontends.onnx.operators.layers import QuantizedLayer
 from pyrnnx.testing.numbers import Array
@@ -166,13 +166,9 @@ def test_ranges_at_the_ends_of_float() -> None:
 @each_row("direction", ["forward", "bidirectional"])
 def test_results_do_not_depend_on_the_number_of_threads(direction: str) -> None:
     layer, inputs = layer_of(replace(EVERYTHING, attributes={"direction": direction}, T=60, N=9, I=70, H=130))
-    before = get_num_threads()
-    try:
-        set_num_threads(1)
-        expected = layer(**inputs)
-        for threads in (2, 7):
-            set_num_threads(threads)
-            for result, wanted in zip(layer(**inputs), expected, strict=True):
-                np.testing.assert_array_equal(result, wanted)
-    finally:
-        set_num_threads(before)
+    set_num_threads(1)
+    expected = layer(**inputs)
+    for threads in (2, 7):
+        set_num_threads(threads)
+        for result, wanted in zip(layer(**inputs), expected, strict=True):
+            np.testing.assert_array_equal(result, wanted)

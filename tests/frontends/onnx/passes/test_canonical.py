@@ -42,10 +42,7 @@ def loop(state: str, outputs: list[str], body: onnx.GraphProto, count: str = "th
 
 def around(nodes: list[Any], outputs: list[str], constants: dict[str, Any] | None = None) -> onnx.ModelProto:
     """The graph itself defines `h` and `go`, which inputs of the bodies hide."""
-    first = [
-        node("GRU", ["x", "W", "R"], ["y", "h"], hidden_size=H, name="first"),
-        node("Identity", ["flag"], ["go"]),
-    ]
+    first = [node("GRU", ["x", "W", "R"], ["y", "h"], hidden_size=H, name="first"), node("Identity", ["flag"], ["go"])]
     inputs = {"x": X, "flag": np.array(True)}
     return simple_model([*first, *nodes], inputs, ["y", *outputs], {**GRU, **COUNTS, **(constants or {})})
 

@@ -38,10 +38,7 @@ CHAINS: dict[str, Chain] = {
     "Transpose": ([node("Transpose", ["Wt"], ["W"], perm=[0, 2, 1])], {"Wt": W.swapaxes(1, 2).copy()}),
     "Cast": ([node("Cast", ["W16"], ["W"], to=TensorProto.FLOAT)], {"W16": W.astype(np.float16)}),
     "Cast of bfloat16": (
-        [
-            node("Cast", ["W32"], ["Wb"], to=TensorProto.BFLOAT16),
-            node("Cast", ["Wb"], ["W"], to=TensorProto.FLOAT),
-        ],
+        [node("Cast", ["W32"], ["Wb"], to=TensorProto.BFLOAT16), node("Cast", ["Wb"], ["W"], to=TensorProto.FLOAT)],
         {"W32": W},
     ),
     "DequantizeLinear": (

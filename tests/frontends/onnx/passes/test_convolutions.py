@@ -112,11 +112,7 @@ CONVOLUTIONS: Mapping[str, Callable[[], tuple[Any, dict[str, Array], int | str]]
     "many windows": lambda: (conv(CASE, ["x", "W", "B"]), weights_of(CASE), 11),
     "few weights": lambda: (conv(CASE, ["x", "W", "B"]), weights_of(CASE, results=3), 6),
     "groups": lambda: (conv(CASE, ["x", "W", "B"], group=3), weights_of(CASE, C // 3, 3 * M), 6),
-    "automatic padding": lambda: (
-        node("Conv", ["x", "W", "B"], ["y"], auto_pad="SAME_UPPER"),
-        weights_of(CASE),
-        6,
-    ),
+    "automatic padding": lambda: (node("Conv", ["x", "W", "B"], ["y"], auto_pad="SAME_UPPER"), weights_of(CASE), 6),
 }
 
 

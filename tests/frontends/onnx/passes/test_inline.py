@@ -52,12 +52,7 @@ ELSE = make_graph([call("Plain", "start", "e")], {}, ["e"])
 # Nodes, functions, outputs, and number of layers.
 MODELS: dict[str, tuple[Sequence[Any], Sequence[onnx.FunctionProto], list[str], int]] = {
     "one": ([call("Layer", "x", "y", "W", "R")], [LAYER], ["y"], 1),
-    "twice": (
-        [call("Layer", "x", "y", "W", "R"), call("Layer", "y", "z", "W", "R")],
-        [LAYER],
-        ["y", "z"],
-        2,
-    ),
+    "twice": ([call("Layer", "x", "y", "W", "R"), call("Layer", "y", "z", "W", "R")], [LAYER], ["y", "z"], 2),
     "in another": ([call("Outer", "x", "y", "W", "R")], [LAYER, PLAIN, function("Outer", OUTER)], ["y"], 2),
     "in any order": ([call("Outer", "x", "y", "W", "R")], [function("Outer", OUTER), PLAIN, LAYER], ["y"], 2),
     "in a body": (
@@ -73,11 +68,7 @@ MODELS: dict[str, tuple[Sequence[Any], Sequence[onnx.FunctionProto], list[str], 
 def test_functions_with_layers(name: str) -> None:
     nodes, functions, outputs, count = MODELS[name]
     proto = model(nodes, functions, outputs)
-    run_both(
-        proto,
-        {"x": X, "c": np.array(True)},
-        {"x": X[:2], "c": np.array(False)},
-    )
+    run_both(proto, {"x": X, "c": np.array(True)}, {"x": X[:2], "c": np.array(False)})
     assert len(read_model(proto).layers) == count
 
 
@@ -95,10 +86,7 @@ def test_a_function_of_the_name_of_an_operator() -> None:
 
 
 def test_functions_that_call_each_other() -> None:
-    functions = [
-        function("F", [GRU, call("G", "p", "f", "w", "r")]),
-        function("G", [call("F", "p", "q", "w", "r")]),
-    ]
+    functions = [function("F", [GRU, call("G", "p", "f", "w", "r")]), function("G", [call("F", "p", "q", "w", "r")])]
     proto = model([call("F", "x", "y", "W", "R")], functions, ["y"])
     for use in (lambda: read_model(proto).layers, lambda: InferenceSession(proto.SerializeToString())):
         with pytest.raises(PyrnnxError, match=r"functions call each other in a cycle; among own\.F, own\.G"):
@@ -110,9 +98,7 @@ def test_functions_that_grow() -> None:
     functions = [LAYER]
     for k in range(40):
         before = "Layer" if k == 0 else f"F{k - 1}"
-        functions.append(
-            function(f"F{k}", [call(before, "p", "a", "w", "r"), call(before, "a", "q", "w", "r")]),
-        )
+        functions.append(function(f"F{k}", [call(before, "p", "a", "w", "r"), call(before, "a", "q", "w", "r")]))
     proto = model([call("F39", "x", "y", "W", "R")], functions, ["y"])
     with pytest.raises(PyrnnxError, match="ONNX model: "):
         read_model(proto).layers  # noqa: B018

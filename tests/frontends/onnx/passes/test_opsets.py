@@ -44,10 +44,7 @@ BEFORE: dict[str, tuple[Sequence[Any], Callable[[Array], Any]]] = {
         lambda x: x / (x * x + ONE),
     ),
     "Concat, Split": (
-        [
-            node("Concat", ["x", "x"], ["c"], axis=2),
-            node("Split", ["c"], ["a", "unused"], axis=2, split=[I, I]),
-        ],
+        [node("Concat", ["x", "x"], ["c"], axis=2), node("Split", ["c"], ["a", "unused"], axis=2, split=[I, I])],
         lambda x: x,
     ),
 }

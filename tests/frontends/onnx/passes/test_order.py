@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from onnx import TensorProto, helper
 from onnx_models import make_graph, simple_model
 from rows import each_row
 
-import pyrnnx
 from pyrnnx import PyrnnxError, reference
 from pyrnnx.frontends.onnx import NodeLayer, UnboundNode, read_model
 from pyrnnx.frontends.onnx.graph.walk import Graph
@@ -66,27 +63,6 @@ def test_only_some_defaults_are_weights() -> None:
     proto = plain()
     proto.graph.input.append(helper.make_tensor_value_info("shift", TensorProto.FLOAT, []))
     run_both(proto, {"x": X}, {"x": X, "shift": np.array(3, np.float32)}, layers=["gru"])
-
-
-@each_row("size", [0, 10**6])
-def test_external_data(size: int, tmp_path: Path) -> None:
-    path = tmp_path / "model.onnx"
-    onnx.save(plain(), path, save_as_external_data=True, location="data.bin", size_threshold=size)
-    model, session = pyrnnx.load(path), InferenceSession(path)
-    assert list(model.layers) == list(session.layers) == ["gru"]
-    expected = read_model(plain())(X)["z"]
-    np.testing.assert_array_equal(session.run(None, {"x": X})[0], expected)
-    (tmp_path / "data.bin").unlink(missing_ok=True)
-    np.testing.assert_array_equal(model(X)["z"], expected)
-
-
-def test_pickles_of_unreadable_models() -> None:
-    proto = plain()
-    proto.opset_import.append(helper.make_opsetid("ai.onnx", 12))
-    model = read_model(proto)
-    copy = pickle.loads(pickle.dumps(model))
-    assert copy.layers.why_none == model.layers.why_none
-    np.testing.assert_array_equal(copy(X)["z"], model(X)["z"])
 
 
 # Parts that the passes leave alone
