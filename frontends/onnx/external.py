@@ -61,7 +61,7 @@ def _path(what: str, location: Any, folder: Path) -> Path:
     is_name = isinstance(location, str) and not {"\0", "\\"} & {*location}
     if not is_name or not (folder / location).resolve().is_relative_to(folder.resolve()):
         raise FormatError(f"{what}; expected a file in the model's folder, and a name in UTF-8")
-    path = folder / location
+    path: Path = folder / location
     if not path.is_file():
         raise FormatError(f"{what}, which does not exist in {shown(os.fspath(folder))}, or is no regular file")
     return path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal import html
@@ -49,7 +49,8 @@ def page(
 def _layer(layer: Any, facts: Facts, values: Mapping[str, LayerValue]) -> str:
     read = {*values, *facts["constants"], *facts["inputs"]}
     inputs = [name for name in CALL_ARGUMENTS if {name, layer.convention.name_of(name)} & read]
-    outputs = [name for name in OUTPUTS if name in (values or getattr(layer, "output_names", OUTPUTS))]
+    written: Collection[str] = values or getattr(layer, "output_names", OUTPUTS)
+    outputs = [name for name in OUTPUTS if name in written]
     sizes = " → ".join("?" if facts[size] is None else str(facts[size]) for size in ("input_size", "hidden_size"))
     box = _box(facts["operator"], facts["name"], sizes, facts["direction"] or "", facts["dtype"] or "", css="layer")
     left, right = ("".join(_value(name, layer, facts, values) for name in names) for names in (inputs, outputs))

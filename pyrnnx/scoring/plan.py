@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import pickle
 import uuid
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +22,6 @@ from pyrnnx.scoring.parts import SHARES, Part, boundaries
 from pyrnnx.scoring.segments import segments_of
 from pyrnnx.scoring.sinks import Sink, check_outputs
 from pyrnnx.scoring.sources.base import Bad, Items, completed
-from pyrnnx.scoring.subjects.digest import digest
 from pyrnnx.scoring.subjects.outputs import Scorer, check_batch, scorer_of
 from pyrnnx.scoring.task import Job
 
@@ -223,3 +224,32 @@ def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:
         },
         "parts": parts,
     }
+
+
+class _Hashed:
+    def __init__(self) -> None:
+        self.sha256 = hashlib.sha256()
+
+    def write(self, data: bytes) -> None:
+        self.sha256.update(data)
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: _Hashed, leave_out: str) -> None:
+        super().__init__(file, protocol=4)
+        self.fast = True  # no memo: bytes do not depend on which equal parts are the same object
+        self._leave_out = leave_out
+
+    def persistent_id(self, value: Any) -> Any:
+        if isinstance(value, str) and value == self._leave_out:
+            return ""
+        if isinstance(value, (set, frozenset)):  # their order depends on the process
+            return sorted(digest(item, self._leave_out) for item in value)
+        return None
+
+
+def digest(value: Any, leave_out: str = "") -> str:
+    """Return the SHA-256 of a value's pickle without texts equal to `leave_out`."""
+    file = _Hashed()
+    _Pickler(file, leave_out).dump(value)
+    return file.sha256.hexdigest()

@@ -34,7 +34,8 @@ def layer(number: int) -> Any:
 
 def prepared(number: int) -> Any:
     lstm = _layer("LSTM")
-    made = pyrnnx.Layer(lstm.op, **lstm.weights, weight_dtype=("int8", "bfloat16", None)[number % 3])
+    weight_dtype: Any = ("int8", "bfloat16", None)[number % 3]
+    made = pyrnnx.Layer(lstm.op, **lstm.weights, weight_dtype=weight_dtype)
     return made.run(_arrays(number)["X"])
 
 

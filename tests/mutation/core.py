@@ -61,7 +61,7 @@ states of ragged sequences are in the wrong order [pyrnnx/stacks/stack.py]
     whole[:, rows] = part
     whole[:, : len(rows)] = part
     tests/stacks/test_ragged.py
-a bucket runs without lengths [pyrnnx/stacks/ragged.py]
+a bucket runs without lengths [pyrnnx/stacks/stack.py]
     None if lengths[-1] == T else lengths
     None if lengths[0] == T else lengths
     tests/stacks/test_ragged.py

@@ -17,7 +17,7 @@ a copy of a node's layer loses its inputs [frontends/onnx/operators/layers.py]
     return partial(make, node_inputs=self.node_inputs, origin=self.origin), arguments
     return partial(make, origin=self.origin), arguments
     tests/frontends/onnx/operators/test_layers.py
-scales of any dtype are accepted [frontends/onnx/operators/quantized.py]
+scales of any dtype are accepted [frontends/onnx/operators/layers.py]
     if array.shape not in (per_tensor, per_channel) or array.dtype != dtype:
     if array.shape not in (per_tensor, per_channel):
     tests/frontends/onnx/operators/test_quantized.py

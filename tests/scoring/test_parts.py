@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pyrnnx import Layer, RecurrentOp
 from pyrnnx.scoring.parts import PARTS, SHARES, SMALL, batches, boundaries
-from pyrnnx.scoring.subjects.digest import digest
+from pyrnnx.scoring.plan import digest
 
 SIZES = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
 

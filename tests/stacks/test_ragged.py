@@ -13,7 +13,7 @@ from rows import each_row
 from stacks import STACKS, I, random_inputs, random_stack, random_states
 
 from pyrnnx import PyrnnxError, Stack, config
-from pyrnnx.stacks.ragged import MAX_PADDING, buckets
+from pyrnnx.stacks.stack import MAX_PADDING, buckets
 from pyrnnx.testing.numbers import Array
 
 # float32: the same sums in the same order on the SIMD engine; BLAS may order them by the shape of a product

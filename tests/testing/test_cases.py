@@ -19,8 +19,8 @@ from pyrnnx.frontends.onnx.operators.schemas import SCHEMAS, schema
 from pyrnnx.frontends.openvino import OPERATIONS
 from pyrnnx.testing import cases as kit
 from pyrnnx.testing.cases import CASES, FEATURES, NAMED, OPENVINO_CASES, Case, expected_outputs, make_arrays
-from pyrnnx.testing.ir_models import make_ir
 from pyrnnx.testing.numbers import DTYPES, assert_close, tolerance_of
+from pyrnnx.testing.runtimes.models import make_ir
 
 OPERATORS = (*kit.OPERATORS, *kit.OPERATIONS)
 each_operator = each_row("operator", OPERATORS)

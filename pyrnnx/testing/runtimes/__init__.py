@@ -4,8 +4,7 @@ from pyrnnx.testing.runtimes.base import CrashedError, Outputs, PackageRuntime, 
 from pyrnnx.testing.runtimes.execution import Execution, Status, execute
 from pyrnnx.testing.runtimes.models import OnnxRuntime, OpenVINO, PyrnnxModels
 from pyrnnx.testing.runtimes.own import CommandRuntime, FunctionRuntime
-from pyrnnx.testing.runtimes.packages import OnnxEvaluator, OpenCV, PyrnnxFunctions, Tract
-from pyrnnx.testing.runtimes.torch_layers import PyTorch
+from pyrnnx.testing.runtimes.packages import OnnxEvaluator, OpenCV, PyrnnxFunctions, PyTorch, Tract
 
 RUNTIMES: dict[str, Runtime] = {
     "pyrnnx": PyrnnxFunctions(),

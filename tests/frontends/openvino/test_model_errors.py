@@ -83,8 +83,8 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
         for read in (load, read_model, read_net, lambda path: read_model(str(path))):
             rejected(lambda read=read: read(path), str(path))  # type: ignore[misc]
     path.write_text(GOOD.replace('hidden_size="6"', ""))
-    for read in (load, read_layer):
-        rejected(lambda read=read: read(path), str(path), "hidden_size is missing")  # type: ignore[misc]
+    for reader in (load, read_layer):
+        rejected(lambda reader=reader: reader(path), str(path), "hidden_size is missing")  # type: ignore[misc]
 
 
 def test_a_product_of_nothing() -> None:

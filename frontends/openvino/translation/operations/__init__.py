@@ -4,7 +4,6 @@ from ..context import TRANSLATORS as TRANSLATORS
 from . import (  # noqa: F401  # they fill the table
     activations,
     elementwise,
-    images,
     indexing,
     linear,
     pooling,
@@ -12,5 +11,4 @@ from . import (  # noqa: F401  # they fill the table
     reductions,
     shapes,
     slices,
-    spectra,
 )

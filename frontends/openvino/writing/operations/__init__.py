@@ -11,6 +11,5 @@ from . import (  # noqa: F401  # they fill the table
     recurrent,
     sequences,
     shapes,
-    slices,
     windows,
 )
