@@ -33,9 +33,8 @@ def layer(number: int) -> Any:
 
 
 def prepared(number: int) -> Any:
-    lstm = _layer("LSTM")
-    weight_dtype: Any = ("int8", "bfloat16", None)[number % 3]
-    made = pyrnnx.Layer(lstm.op, **lstm.weights, weight_dtype=weight_dtype)
+    lstm: Any = _layer("LSTM")
+    made = pyrnnx.Layer(lstm.op, **lstm.weights, weight_dtype=("int8", "bfloat16", None)[number % 3])
     return made.run(_arrays(number)["X"])
 
 

@@ -112,6 +112,7 @@ def test_repr() -> None:
 
 
 BOTH = {"X": X, "lengths": LENGTHS}
+LONG: dict[str, Any] = {"x" * 10**6: X}
 # What is done wrong with a model, and how the message begins.
 ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "missing": (lambda: model(X), "input 'lengths' is missing; expected X, lengths, words, list, any_rank"),
@@ -121,7 +122,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "too many": (lambda: model(*(X,) * 6), "6 arrays were given; expected at most 5: X, lengths, words, list, any"),
     "unknown": (lambda: model({**BOTH, "x": X}), "input 'x' is unknown; expected X, lengths, words, list, any_rank"),
     "unknown by keyword": (lambda: model(X, LENGTHS, self=X), "input 'self' is unknown"),
-    "long": (lambda: model(X, LENGTHS, **{"x" * 10**6: X}), "input 'xxx"),
+    "long": (lambda: model(X, LENGTHS, **LONG), "input 'xxx"),
     "two names": (lambda: model({**BOTH, "L": LENGTHS}), "input 'lengths' was given twice, under two of its names"),
     "by place too": (lambda: model(X, LENGTHS, X=X), "input 'X' was given twice, by place and by name"),
     "in a mapping too": (lambda: model({"X": X}, X=X, L=LENGTHS), "input 'X' was given twice, by place and by name"),

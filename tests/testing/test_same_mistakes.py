@@ -328,12 +328,13 @@ def port(layer: Layer, edits: dict[str, str]) -> Callable[..., Any]:
     names |= {"np": np, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0), "sigmoid": lambda x: 1 / (1 + np.exp(-x))}
     names["hard"] = lambda alpha, x: np.clip(alpha * x + 0.5, 0, 1)
     exec(text, names)
-    return names["port"]
+    function: Callable[..., Any] = names["port"]
+    return function
 
 
 @each_row(("bug", "cell", "edits", "words"), BUGS, ids=[f"{row[0]}, {row[1]}" for row in BUGS])
 def test_bugs_of_ports_are_named(bug: str, cell: Any, edits: dict[str, str], words: str) -> None:
-    activations = ["Relu"] if cell == "RNN" else None
+    activations: Any = ["Relu"] if cell == "RNN" else None
     layer = random_layer(RecurrentOp(cell, H, activations=activations), I, np.float64)
     if words:
         assert words in named(layer, port(layer, edits))

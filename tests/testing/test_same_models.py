@@ -195,7 +195,7 @@ def test_a_small_difference_in_a_later_call_is_found(tmp_path: Path) -> None:
     assert len(calls) > 1
 
 
-def _sized() -> dict[str, Array]:
+def _sized() -> dict[str, Any]:
     return {"frames": np.ones((5, 3, I), "f4"), "h0": np.ones((1, 3, H), "f4")}
 
 
