@@ -87,22 +87,6 @@ def test_the_longest_sum(isa: str, dot: int, code: int, value: int) -> None:
 
 
 FLOATS: dict[str, Any] = {"W": np.ones((1, 12, 5), F32), "R": np.ones((1, 12, 3), F32), "weight_dtype": 0}
-FACTORS = arguments(5, 3)["factors"]
-BAD: dict[str, dict[str, Any]] = {
-    "codes of another dtype": {"W": np.ones((1, 12, 5), np.uint8)},
-    "codes of another shape": {"R": np.ones((1, 12, 5), np.int8)},
-    "scale of another shape": {"factors": (FACTORS[0][:, :3].copy(), *FACTORS[1:])},
-    "scale in float64": {"factors": (FACTORS[0].astype(np.float64), *FACTORS[1:])},
-    "zero point in int64": {"factors": (FACTORS[0], FACTORS[1].astype(np.int64), *FACTORS[2:])},
-}
-
-
-@each_row("name", BAD)
-def test_bad_constructions(name: str) -> None:
-    if ISAS:
-        PackedLayer(**arguments(5, 3))
-    with pytest.raises((ValueError, TypeError)):
-        PackedLayer(**arguments(5, 3, **BAD[name]))
 
 
 def test_floats_with_coded_rows_run_on_every_engine() -> None:

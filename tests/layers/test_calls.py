@@ -55,21 +55,12 @@ def test_arguments_by_name(method: str, convention: Convention, names: tuple[str
 
 
 BAD_NAMES: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "unknown": (
-        lambda layer: layer(X, lengths=LENS),
-        "argument 'lengths' is unknown; expected X, sequence_lens, initial_h",
-    ),
+    "unknown": (lambda layer: layer(X, lengths=LENS), "argument 'lengths' is unknown; expected X, sequence_lens, init"),
     "a weight": (lambda layer: layer(X, W=X), "argument 'W' is unknown"),
     "long": (lambda layer: layer(X, **{"x" * 10**6: X}), "argument 'xxx"),
     "twice": (lambda layer: layer(X, H=STATE, initial_h=STATE), "initial_h was given twice, also as H"),
-    "twice, by place": (
-        lambda layer: layer(X, LENS, sequence_lengths=LENS),
-        "sequence_lens was given twice, also as sequence_lengths",
-    ),
-    "too many": (
-        lambda layer: layer(X, LENS, STATE, STATE, STATE),
-        "5 arrays were given; expected at most 4: X, sequence_lens, initial_h, initial_c",
-    ),
+    "by place": (lambda layer: layer(X, LENS, sequence_lengths=LENS), "sequence_lens was given twice, also as sequ"),
+    "too many": (lambda layer: layer(X, LENS, *[STATE] * 3), "5 arrays were given; expected at most 4: X, sequence"),
     "no arguments": (lambda layer: layer(), "X is missing"),
     "X None": (lambda layer: layer(None), "X is missing"),
 }
@@ -106,34 +97,22 @@ def test_bad_lengths(name: str) -> None:
 
 # Missing arguments
 
-MISSING: dict[str, tuple[CellName, Convention, dict[str, Any], str]] = {
-    "all of an LSTM": (
-        "LSTM",
-        OPENVINO_SEQUENCE,
-        {"X": SWAPPED["X"]},
-        "H, C and sequence_lengths are missing; they are required",
-    ),
-    "one of an LSTM": (
-        "LSTM",
-        OPENVINO_SEQUENCE,
-        {"X": SWAPPED["X"], "H": SWAPPED["h"], "C": SWAPPED["c"]},
-        "sequence_lengths is missing; it is required",
-    ),
-    "all of a GRU": (
-        "GRU",
-        OPENVINO_SEQUENCE,
-        {"X": SWAPPED["X"]},
-        "H and sequence_lengths are missing; they are required",
-    ),
-    "all of a cell": ("LSTM", OPENVINO_CELL, {"X": X[0]}, "H and C are missing; they are required"),
-    "X too": ("LSTM", OPENVINO_SEQUENCE, {}, "X is missing; it is required"),
-    "X of another shape": ("LSTM", OPENVINO_SEQUENCE, {"X": X[0]}, "X has shape (3, 2); expected"),
-}
+SEQUENCE = {"X": SWAPPED["X"]}
+STATES = {"H": SWAPPED["h"], "C": SWAPPED["c"]}
+MISSING: list[tuple[CellName, Convention, dict[str, Any], str]] = [
+    ("LSTM", OPENVINO_SEQUENCE, SEQUENCE, "H, C and sequence_lengths are missing; they are required"),
+    ("LSTM", OPENVINO_SEQUENCE, SEQUENCE | STATES, "sequence_lengths is missing; it is required"),
+    ("GRU", OPENVINO_SEQUENCE, SEQUENCE, "H and sequence_lengths are missing; they are required"),
+    ("LSTM", OPENVINO_CELL, {"X": X[0]}, "H and C are missing; they are required"),
+    ("LSTM", OPENVINO_SEQUENCE, {}, "X is missing; it is required"),
+    ("LSTM", OPENVINO_SEQUENCE, {"X": X[0]}, "X has shape (3, 2); expected"),
+]
 
 
-@each_row("name", MISSING)
-def test_all_that_is_missing_is_named_after_x_was_checked(name: str) -> None:
-    cell, convention, given, words = MISSING[name]
+@each_row(("cell", "convention", "given", "words"), MISSING, ids=[row[-1] for row in MISSING])
+def test_all_that_is_missing_is_named_after_x_was_checked(
+    cell: CellName, convention: Convention, given: dict[str, Any], words: str
+) -> None:
     with pytest.raises(ArgumentError) as caught:
         layer_of(cell, convention)(**given)
     assert str(caught.value).startswith(f"{cell}: {words}")
@@ -159,19 +138,15 @@ def test_a_dtype_error_says_how_to_convert(name: str) -> None:
 
 
 def test_a_dtype_error_of_weights() -> None:
-    with pytest.raises(ArgumentError, match=r"R has dtype float64; .* the dtype of W: R\.astype\(np\.float32\)$"):
-        Layer(RecurrentOp("RNN", 2), np.ones((1, 2, 3), np.float32), np.ones((1, 2, 2)))
-    with pytest.raises(ArgumentError, match=r"W has dtype int64; .*: W\.astype\(np\.float32\)$"):
-        Layer(RecurrentOp("RNN", 2), np.ones((1, 2, 3), int), np.ones((1, 2, 2)))
-
-
-def test_a_dtype_error_names_the_array_that_differs_from_x() -> None:
+    """The first array that differs from the others is named, X in a function."""
     W, R, B = np.ones((1, H, I)), np.ones((1, H, H), np.float32), np.ones((1, H), np.float32)
-    words = r"W has dtype float64; expected float32, the dtype of X: W\.astype\(np\.float32\)$"
-    with pytest.raises(ArgumentError, match=words):
-        rnn(X, W, R)
-    with pytest.raises(ArgumentError, match=words):
-        rnn_sequence(SWAPPED["X"], SWAPPED["h"], LENS, W, R, B)
+    with pytest.raises(ArgumentError, match=r"R has dtype float32; .* the dtype of W: R\.astype\(np\.float64\)$"):
+        Layer(RecurrentOp("RNN", H), W, R)
+    with pytest.raises(ArgumentError, match=r"W has dtype int64; .*: W\.astype\(np\.float32\)$"):
+        Layer(RecurrentOp("RNN", H), W.astype(int), R)
+    for call in (lambda: rnn(X, W, R), lambda: rnn_sequence(SWAPPED["X"], SWAPPED["h"], LENS, W, R, B)):
+        with pytest.raises(ArgumentError, match=r"W has dtype float64; expected float32, the dtype of X: W\.astype"):
+            call()
 
 
 @each_row("convention", [CANONICAL, OPENVINO_SEQUENCE], ids=["ONNX", "OpenVINO"])

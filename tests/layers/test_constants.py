@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from layers import random_layer
 from rows import each_row
 
 from pyrnnx import (
@@ -74,67 +74,39 @@ def test_constants_that_no_layer_holds(constants: Any) -> None:
 
 def with_constants(cell: CellName, constants: Any, convention: Convention = CANONICAL) -> Layer:
     """float32, input_size 3, hidden_size 4."""
-    units = {"RNN": 4, "GRU": 12, "LSTM": 16}[cell]
-    arrays = [np.ones(shape, np.float32) for shape in ((1, units, 3), (1, units, 4), (1, units))]
-    if not convention.has_directions:
-        arrays = [array[0] for array in arrays]
-    if convention is CANONICAL:
-        del arrays[2]
-    return Layer(RecurrentOp(cell, 4), *arrays, convention=convention, constants=constants)
+    return random_layer(RecurrentOp(cell, 4), 3, convention=convention, constants=constants)
 
 
-STATE = np.ones((1, 2, 4), np.float32)
-BAD_CONSTANTS: dict[str, tuple[Callable[[], Any], str]] = {
-    "unknown key": (
-        lambda: with_constants("RNN", {"B": 1}),
-        r"RNN: constants is a mapping with the key 'B'; expected a mapping of sequence_lens, initial_h, initial_c$",
-    ),
-    "key that is no name": (lambda: with_constants("RNN", {(1,): 1}), r"with the key \(1,\); expected"),
-    "cell state of a GRU": (
-        lambda: with_constants("GRU", {"initial_c": STATE}),
-        "GRU: constants: initial_c was given; GRU has no cell state",
-    ),
-    "dtype": (
-        lambda: with_constants("LSTM", {"initial_c": STATE.astype(float)}),
-        r"LSTM: constants: initial_c has dtype float64; expected float32, the dtype of the weights: initial_c\.astype",
-    ),
-    "rank": (
-        lambda: with_constants("LSTM", {"initial_h": STATE[0]}),
-        r"constants: initial_h has shape \(2, 4\); expected \(num_directions=1, batch_size, hidden_size=4\)",
-    ),
-    "hidden_size": (lambda: with_constants("RNN", {"initial_h": STATE[..., :3]}), r"initial_h has shape \(1, 2, 3\)"),
-    "directions": (
-        lambda: with_constants("RNN", {"initial_h": STATE}, OPENVINO_SEQUENCE),
-        r"RNN: constants: H has shape \(1, 2, 4\); expected \(batch_size, num_directions=1, hidden_size=4\)",
-    ),
-    "lengths of a cell": (
-        lambda: with_constants("RNN", {"sequence_lens": [1]}, OPENVINO_CELL),
-        "constants: sequence_lengths was given; the convention 'OpenVINO cell' has no sequences",
-    ),
-    "rank of lengths": (
-        lambda: with_constants("RNN", {"sequence_lens": 3}),
-        r"constants: sequence_lens has shape \(\); expected \(batch_size,\)",
-    ),
-    "dtype of lengths": (
-        lambda: with_constants("RNN", {"sequence_lens": np.array([1, 2])}),
-        r"constants: sequence_lens has dtype int64; expected int32: sequence_lens\.astype\(np\.int32\)",
-    ),
-    "negative length": (
-        lambda: with_constants("RNN", {"sequence_lens": [1, -1]}),
-        r"constants: sequence_lens\[1\] is -1; expected 0 <= length <= seq_length$",
-    ),
-    "length beyond int32": (
-        lambda: with_constants("RNN", {"sequence_lens": [2**31, 1]}),
-        "constants: sequence_lens contains 2147483648; expected int32, -2147483648 to 2147483647",
-    ),
-}
+STATE, HUGE = np.ones((1, 2, 4), np.float32), np.broadcast_to(np.float32(0), (1, 2**44, 4))
+KEYS = "expected a mapping of sequence_lens, initial_h, initial_c$"
+BAD_CONSTANTS: list[tuple[CellName, dict[Any, Any], str]] = [
+    ("RNN", {"B": 1}, f"constants is a mapping with the key 'B'; {KEYS}"),
+    ("RNN", {(1,): 1}, r"constants is a mapping with the key \(1,\); expected"),
+    ("GRU", {"initial_c": STATE}, "constants: initial_c was given; GRU has no cell state"),
+    ("LSTM", {"initial_c": STATE.astype(float)}, r"constants: initial_c has dtype float64; .*: initial_c\.astype"),
+    ("LSTM", {"initial_h": STATE[0]}, r"constants: initial_h has shape \(2, 4\); expected \(num_dir.*=1, batch_size"),
+    ("RNN", {"initial_h": STATE[..., :3]}, r"constants: initial_h has shape \(1, 2, 3\)"),
+    ("RNN", {"sequence_lens": 3}, r"constants: sequence_lens has shape \(\); expected \(batch_size,\)"),
+    ("RNN", {"sequence_lens": np.array([1, 2])}, r"constants: .* has dtype int64; expected int32: sequence_lens\.as"),
+    ("RNN", {"sequence_lens": [1, -1]}, r"constants: sequence_lens\[1\] is -1; expected 0 <= length <= seq_length$"),
+    ("RNN", {"sequence_lens": [2**31, 1]}, "constants: sequence_lens contains 2147483648; expected int32, -2147483648"),
+    ("RNN", {"initial_h": HUGE}, ".*initial_h has shape .*; a copy of it exceeds memory"),
+]
 
 
-@each_row("name", BAD_CONSTANTS)
-def test_constants_are_checked_when_the_layer_is_made(name: str) -> None:
-    make, words = BAD_CONSTANTS[name]
-    with pytest.raises(PyrnnxError, match=words):
-        make()
+@each_row(("cell", "constants", "words"), BAD_CONSTANTS)
+def test_constants_are_checked_when_the_layer_is_made(cell: CellName, constants: Any, words: str) -> None:
+    with pytest.raises(PyrnnxError, match=f"^{cell}: {words}"):
+        with_constants(cell, constants)
+
+
+def test_constants_of_other_conventions_are_checked() -> None:
+    with pytest.raises(PyrnnxError, match=r"H has shape \(1, 2, 4\); expected \(batch_size, num_directions=1"):
+        with_constants("RNN", {"initial_h": STATE}, OPENVINO_SEQUENCE)
+    with pytest.raises(
+        PyrnnxError, match=r"constants: sequence_lengths was given; .* 'OpenVINO cell' has no sequences"
+    ):
+        with_constants("RNN", {"sequence_lens": [1]}, OPENVINO_CELL)
 
 
 def test_constants_that_every_convention_takes() -> None:
@@ -154,9 +126,3 @@ def test_unaligned_weights_are_copied() -> None:
     unaligned = np.frombuffer(bytes(1) + np.ones(12, np.float32).tobytes(), np.float32, 12, 1).reshape(1, 4, 3)
     layer = Layer(RecurrentOp("RNN", 4), unaligned, np.ones((1, 4, 4), np.float32))
     assert layer.weights["W"].flags.aligned
-
-
-def test_constants_beyond_memory() -> None:
-    wide = np.broadcast_to(np.float32(0), (1, 2**44, 4))
-    with pytest.raises(ArgumentError, match=r"RNN: .*initial_h has shape .*; a copy of it exceeds memory"):
-        Layer(RecurrentOp("RNN", 4), *np.ones((2, 1, 4, 4), np.float32), constants={"initial_h": wide})

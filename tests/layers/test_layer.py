@@ -11,23 +11,16 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
-from layers import random_inputs, random_layer, random_weights
+from layers import DTYPES, bfloat16, float16, random_inputs, random_layer, random_weights
 from numpy.typing import NDArray
 from rows import each_row
 
 from pyrnnx import ONNX_LAYOUTS, Activation, Layer, RecurrentOp, Stack
 
 Array = NDArray[Any]
-DTYPES: dict[str, Any] = {
-    "float32": np.float32,
-    "float64": np.float64,
-    "float16": np.float16,
-    "bfloat16": ml_dtypes.bfloat16,
-}
-HALVES = ("float16", "bfloat16")
+HALVES = (float16, bfloat16)
 OPERATORS: dict[str, dict[str, Any]] = {
     "RNN": {"cell": "RNN", "direction": "reverse"},
     "GRU": {"cell": "GRU", "direction": "bidirectional", "clip": 0.75},
@@ -134,8 +127,8 @@ def test_gil_is_released() -> None:
 )
 @each_row("dtype", DTYPES)
 @each_operator
-def test_copies(name: str, dtype: str, copied: Callable[[Layer], Layer]) -> None:
-    op, weights, inputs = example(name, DTYPES[dtype])
+def test_copies(name: str, dtype: Any, copied: Callable[[Layer], Layer]) -> None:
+    op, weights, inputs = example(name, dtype)
     for convention in ONNX_LAYOUTS:
         layer = Layer(op, **weights, convention=convention, name="one", label=f"My{op.cell} 'one'")
         again = copied(layer)
@@ -229,23 +222,22 @@ def test_attributes_of_a_caller_are_not_those_of_the_layer() -> None:
 
 @each_row("dtype", HALVES)
 @each_operator
-def test_halves_are_the_float32_run_rounded_once(name: str, dtype: str) -> None:
-    op, weights, inputs = example(name, DTYPES[dtype])
+def test_halves_are_the_float32_run_rounded_once(name: str, dtype: Any) -> None:
+    op, weights, inputs = example(name, dtype)
     wide_weights = {key: array.astype(np.float32) for key, array in weights.items()}
     wide_inputs = {k: a if k == "sequence_lens" else a.astype(np.float32) for k, a in inputs.items()}
     expected = Layer(op, **wide_weights)(**wide_inputs)
-    assert_same_bits(Layer(op, **weights)(**inputs), tuple(a.astype(DTYPES[dtype]) for a in expected))
+    assert_same_bits(Layer(op, **weights)(**inputs), tuple(a.astype(dtype) for a in expected))
 
 
 @each_row("dtype", HALVES)
-def test_halves_keep_a_nan_of_any_bits(dtype: str) -> None:
+def test_halves_keep_a_nan_of_any_bits(dtype: Any) -> None:
     """A state in float32 may be a NaN whose bits, rounded as those of a number, are no NaN."""
-    kind = DTYPES[dtype]
     op = RecurrentOp("RNN", 1, activations=((Activation("Affine", 1.0, 0.0),),))
-    stream = Layer(op, W=np.ones((1, 1, 1), kind), R=np.ones((1, 1, 1), kind)).stream(1)
+    stream = Layer(op, W=np.ones((1, 1, 1), dtype), R=np.ones((1, 1, 1), dtype)).stream(1)
     for bits in (0x7FFFFFFF, 0x7FC00001, 0xFFFFFFFF):
         stream.state = (np.array([[[bits]]], np.uint32).view(np.float32),)
-        assert np.isnan(stream.push(np.ones((1, 1, 1), kind)).astype(np.float32)).all(), hex(bits)
+        assert np.isnan(stream.push(np.ones((1, 1, 1), dtype)).astype(np.float32)).all(), hex(bits)
 
 
 # Splitting: STATE_BYTES and CHUNK_BYTES of plan.pyx bound a block of rows and a chunk of steps, to 2 MiB

@@ -68,7 +68,6 @@ def repeated(value: Any, *shape: int) -> Any:
 
 ONE = np.float32(1)
 LARGE: dict[str, tuple[Callable[[Layer], Any], str]] = {
-    "X": (lambda layer: layer(repeated(ONE, 1 << 40, 1, I)), "X has shape .*memory"),
     "X of a push": (lambda layer: layer.stream(1).push(repeated(ONE, 1 << 40, 1, I)), "X has shape .*memory"),
     "X of other byte order": (lambda layer: layer(repeated(np.array(1, ">f4"), 1 << 40, 1, I)), "X has shape .*memory"),
     "lengths": (lambda layer: layer(X, repeated(np.int32(1), 1 << 40)), "sequence_lens has shape .*expected"),

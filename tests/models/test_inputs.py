@@ -12,7 +12,6 @@ import pytest
 from rows import each_row
 
 from pyrnnx import Interval, PyrnnxError, TensorInfo
-from pyrnnx._kernels.declared import Declared
 from pyrnnx.models.inputs import Inputs, read_inputs
 
 INFOS = (
@@ -125,10 +124,3 @@ def test_sizes_beyond_those_of_arrays() -> None:
     assert inputs.read((X[0, 0],), {})["a"].tolist() == X[0, 0].tolist()
     with pytest.raises(PyrnnxError, match="input 'b' has shape"):
         inputs.read((X[0, 0], X[0, 0]), {})
-
-
-def test_declarations_are_freed_and_checked() -> None:
-    with pytest.raises(TypeError):
-        Declared(("a",), ["float32"], [None], [False])  # type: ignore[list-item]
-    for _ in range(3):
-        Declared(("a",), [np.dtype("float32")], [((0, 1),) * 50], [False])

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 from rows import each_row
+from verdicts import model
 
 from pyrnnx import ArgumentError, Layers, load
 from pyrnnx.frontends.openvino import read_model, write_model
@@ -52,26 +52,20 @@ def test_what_is_not_there(key: Any) -> None:
 
 def unrolled(steps: int) -> onnx.ModelProto:
     """h = Tanh(X + h R), written out for each step."""
-    nodes, h = [], "X"
-    for step in range(steps):
-        nodes += [
-            helper.make_node("MatMul", [h, "R"], [f"p{step}"]),
-            helper.make_node("Add", [f"p{step}", "X"], [f"s{step}"]),
-        ]
-        nodes.append(helper.make_node("Tanh", [f"s{step}"], [f"h{step}"]))
-        h = f"h{step}"
-    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("X", h)]
-    R = numpy_helper.from_array(np.eye(3, dtype=np.float32), "R")
-    return helper.make_model(helper.make_graph(nodes, "g", value[:1], value[1:], [R]), ir_version=10)
+    nodes, h = "", "X"
+    for k in range(steps):
+        nodes += f" p{k} = MatMul({h}, R) s{k} = Add(p{k}, X) h{k} = Tanh(s{k})"
+        h = f"h{k}"
+    return model(f"(float[2, 3] X) => (float[2, 3] {h}) {{ {nodes} }}", R=np.eye(3, dtype=np.float32))
 
 
 def test_unrolled_layers_are_told(tmp_path: Path) -> None:
-    for model in (load(unrolled(4)), read_model(write_model(unrolled(4), tmp_path / "m.xml"))):
-        assert not model.layers
-        assert "4 matrix products share one weight, as if an exporter unrolled a recurrent layer" in repr(model.layers)
+    for read in (load(unrolled(4)), read_model(write_model(unrolled(4), tmp_path / "m.xml"))):
+        assert not read.layers
+        assert "4 matrix products share one weight, as if an exporter unrolled a recurrent layer" in repr(read.layers)
         with pytest.raises(KeyError, match=r"layers has no 0, and no layer at all: 4 matrix products share"):
-            model.layers[0]
-        assert model.layers.why_none.startswith("4 matrix products share one weight")
+            read.layers[0]
+        assert read.layers.why_none.startswith("4 matrix products share one weight")
     assert repr(load(unrolled(1)).layers) == "<no layers>"
     assert load(unrolled(1)).layers.why_none == two_layers([]).why_none == ""
 

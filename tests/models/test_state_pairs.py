@@ -20,41 +20,23 @@ def state(name: str, dtype: str | None = "float32", shape: Any = STATE, **others
     return TensorInfo(name, dtype, shape, **others)
 
 
-NAMES = {
-    "stateN": "state",
-    "hn": "h",
-    "cn": "c0",
-    "h_n": "h_0",
-    "h_out": "h_in",
-    "c_out": "c0",
-    "new_h": "h",
-    "state_out": "state",
-    "next_mem": "mem",
-    "output_h": "h",
-    "out_h": "in_h",
-    "Ho": "H",
-    "Co": "C",
-    "conv_cache_out": "conv_cache",
-    "Y_h": "initial_h",
-    "final_state": "initial_state",
-    "h": "h0",
-    "mem_next": "mem_prev",
-    "present_3": "past_3",
-    "hOut": "hIn",
-    "state": "state",
-}
-NOT_PAIRED = {"output": "input", "stateN": "steady", "y1": "y2", "n": "o", "h_out": "c_in", "h_out_2": "h_in_2"}
+# Names of an output and an input.
+PAIRS = """stateN state, hn h, cn c0, h_n h_0, h_out h_in, c_out c0, new_h h, state_out state, next_mem mem, output_h h,
+    out_h in_h, Ho H, Co C, conv_cache_out conv_cache, Y_h initial_h, final_state initial_state, h h0,
+    mem_next mem_prev, present_3 past_3, hOut hIn, state state"""
+NOT_PAIRS = "output input, stateN steady, y1 y2, n o, h_out c_in, h_out_2 h_in_2"
 
 
-@each_row("output", NAMES)
-def test_names_that_belong_together(output: str) -> None:
-    inputs, outputs = [X, state(NAMES[output])], [Y, state(output)]
-    assert pairs_of("m", inputs, outputs, None) == {output: NAMES[output]}
+@each_row("names", PAIRS.split(","))
+def test_names_that_belong_together(names: str) -> None:
+    output, name = names.split()
+    assert pairs_of("m", [X, state(name)], [Y, state(output)], None) == {output: name}
 
 
-@each_row("output", NOT_PAIRED)
-def test_names_that_do_not(output: str) -> None:
-    assert pairs_of("m", [X, state(NOT_PAIRED[output])], [Y, state(output)], None) == {}
+@each_row("names", NOT_PAIRS.split(","))
+def test_names_that_do_not(names: str) -> None:
+    output, name = names.split()
+    assert pairs_of("m", [X, state(name)], [Y, state(output)], None) == {}
 
 
 def test_several_states() -> None:

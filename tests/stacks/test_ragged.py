@@ -102,25 +102,19 @@ def test_buckets(lengths: list[int]) -> None:
         assert len(rows) * lengths[rows[0]] <= MAX_PADDING * sum(lengths[k] for k in rows)
 
 
-ERRORS: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "lengths too": ([np.ones((2, I), np.float32)], {"sequence_lens": [2]}, "sequence_lens was given with a list of"),
-    "a rank": (
-        [np.ones((2, I), np.float32), np.ones((2, 1, I), np.float32)],
-        {},
-        r"sequence 1: X has shape \(2, 1, 3\); expected \(seq_length, input_size=3\)",
-    ),
-    "a dtype": ([np.ones((2, I))], {}, "sequence 0: X has dtype float64; expected float32, the dtype of the weights"),
-    "numbers": ([[1, 2], [3, 4]], {}, "sequence 0: X has dtype int64; expected float32"),
-    "nothing": ([None], {}, "sequence 0: X is missing; it is required"),
-    "states": (
-        [np.ones((2, I), np.float32)],
-        {"initial_h": np.ones((4, 2, 5), np.float32)},
-        r"initial_h has shape \(4, 2, 5\); expected \(num_directions=4, batch_size=1, hidden_size=5\)",
-    ),
-}
+ONE = np.ones((2, I), np.float32)
+SHAPE = r"\(num_directions=4, batch_size=1, hidden_size=5\)"
+ERRORS: list[tuple[Any, dict[str, Any], str]] = [
+    ([ONE], {"sequence_lens": [2]}, "sequence_lens was given with a list of"),
+    ([ONE, ONE[:, np.newaxis]], {}, r"sequence 1: X has shape \(2, 1, 3\); expected \(seq_length, input_size=3\)"),
+    ([ONE.astype(float)], {}, "sequence 0: X has dtype float64; expected float32, the dtype of the weights"),
+    ([[1, 2], [3, 4]], {}, "sequence 0: X has dtype int64; expected float32"),
+    ([None], {}, "sequence 0: X is missing; it is required"),
+    ([ONE], {"initial_h": np.ones((4, 2, 5), np.float32)}, rf"initial_h has shape \(4, 2, 5\); expected {SHAPE}"),
+]
 
 
-@each_row(("X", "named", "message"), ERRORS.values(), ids=ERRORS)
+@each_row(("X", "named", "message"), ERRORS, ids=[row[-1] for row in ERRORS])
 def test_lists_that_do_not_fit(X: Any, named: dict[str, Any], message: str) -> None:
     with pytest.raises(PyrnnxError, match=f"^Stack: {message}"):
         random_stack("all cells")(X, **named)

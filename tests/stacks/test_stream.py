@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layers import DTYPES, float32
+from layers import DTYPES
 from rows import each_row
 from stacks import Description, I, random_layers, random_states
 
@@ -137,18 +137,14 @@ def test_empty_pushes() -> None:
     assert stack.stream(0).push(np.zeros((4, 0, I), np.float32)).shape == (4, 0, 5)
 
 
-STREAMS: dict[str, tuple[tuple[Description, ...], Any, str]] = {
-    "bidirectional": (
-        (("GRU", "forward", 5), ("LSTM", "bidirectional", 5)),
-        N,
-        r"layers\[1\] \(LSTM\) has direction bidirectional; expected forward, because the other directions start",
-    ),
-    "reverse": ((("GRU", "reverse", 5),), N, r"layers\[0\] \(GRU\) has direction reverse; expected forward"),
-    "batch_size": (FORWARD["LSTMs"], -1, "batch_size is -1; expected an integer, 0 or above"),
-}
+STREAMS: list[tuple[tuple[Description, ...], Any, str]] = [
+    ((("GRU", "forward", 5), ("LSTM", "bidirectional", 5)), N, r"layers\[1\] \(LSTM\) has direction bidirectional; ex"),
+    ((("GRU", "reverse", 5),), N, r"layers\[0\] \(GRU\) has direction reverse; expected forward, because"),
+    (FORWARD["LSTMs"], -1, "batch_size is -1; expected an integer, 0 or above"),
+]
 
 
-@each_row(("layers", "batch_size", "message"), STREAMS.values(), ids=STREAMS)
+@each_row(("layers", "batch_size", "message"), STREAMS, ids=[row[-1] for row in STREAMS])
 def test_what_has_no_stream(layers: tuple[Description, ...], batch_size: Any, message: str) -> None:
     with pytest.raises(PyrnnxError, match=f"^Stack: stream: {message}"):
         Stack(random_layers(layers)).stream(batch_size)
@@ -172,18 +168,18 @@ def test_pushes_that_do_not_fit(arguments: tuple[Any, ...], message: str) -> Non
     assert_same(stream.state, before)
 
 
-STATES: dict[str, tuple[Any, str]] = {
-    "none": (None, "state is None; expected a tuple of 2: initial_h, initial_c"),
-    "too few": ((np.ones((3, N, 5), np.float32),), "state is (?s:.*); expected a tuple of 2: initial_h, initial_c"),
-    "shape": (
-        (np.ones((2, N, 5), float32), np.ones((1, N, 5), float32)),
-        r"initial_h has shape \(2, 3, 5\); expected \(num_directions=3, batch_size=3, hidden_size=5\)",
-    ),
-    "dtype": ((np.ones((3, N, 5)), np.ones((1, N, 5))), "initial_h has dtype float64; expected float32"),
-}
+PAIR = "state is (?s:.*); expected a tuple of 2: initial_h, initial_c"
+ALL, CELL = np.ones((3, N, 5), np.float32), np.ones((1, N, 5), np.float32)
+SHAPE = r"\(num_directions=3, batch_size=3, hidden_size=5\)"
+STATES: list[tuple[Any, str]] = [
+    (None, PAIR),
+    ((ALL,), PAIR),
+    ((ALL[:2], CELL), rf"initial_h has shape \(2, 3, 5\); expected {SHAPE}"),
+    ((ALL.astype(float), CELL), "initial_h has dtype float64; expected float32"),
+]
 
 
-@each_row(("state", "message"), STATES.values(), ids=STATES)
+@each_row(("state", "message"), STATES, ids=[row[-1] for row in STATES])
 def test_states_that_do_not_fit(state: Any, message: str) -> None:
     stream = stack_of("all cells").stream(N)
     with pytest.raises(PyrnnxError, match=f"^Stack: stream: {message}"):

@@ -68,23 +68,6 @@ def test_the_same_model_from_every_source(source: str, tmp_path: Path, monkeypat
         np.testing.assert_array_equal(layer.weights[name], weight)
 
 
-def test_defaults_and_streams() -> None:
-    """An array may be the default of an input, which a call replaces and a stream feeds back."""
-    nodes = [helper.make_node("Add", ["x", "s"], ["sN"]), helper.make_node("Mul", ["sN", "f"], ["y"])]
-    constants = {"s": weights(4, 5), "f": weights(4, 5)}
-    proto = simple_model(nodes, {"x": weights(4, 5), "s": constants["s"]}, ["y", "sN"], constants)
-    ready = read_model(proto)
-    assert ready._arrays.keys() == {"s", "f"}
-    stream, state = ready.stream({"sN": "s"}), constants["s"]
-    for _ in range(5):
-        x, s = weights(4, 5), weights(4, 5)
-        for feeds, expected in (({"x": x}, x + constants["s"]), ({"x": x, "s": s}, x + s)):
-            np.testing.assert_array_equal(ready(feeds)["y"], expected * constants["f"])
-        state = x + state
-        np.testing.assert_array_equal(stream.push(x)["y"], state * constants["f"])
-    assert "s" not in stream._carrier.model._arrays
-
-
 FLOATS = weights(10).tobytes()
 PLAIN: dict[str, Any] = {"name": "a", "dims": [10], "data_type": 1, "raw_data": FLOATS}
 # Fields of one initializer, and whether it becomes an array.
@@ -120,13 +103,6 @@ def test_which_become_arrays(name: str) -> None:
         assert rest.ByteSize() < 40
     else:
         assert rest == before
-
-
-def test_a_name_twice() -> None:
-    """Nothing is taken out of a model whose names do not say which tensor it is."""
-    proto = onnx.ModelProto(graph=onnx.GraphProto(initializer=[TensorProto(**PLAIN)] * 2))
-    assert without_large(proto)[1] == {}
-    assert [tensor.raw_data for tensor in proto.graph.initializer] == [FLOATS] * 2
 
 
 COPIES: dict[str, Callable[[Any], Any]] = {"model": lambda read: read.proto, "layers": lambda read: read.layers}

@@ -22,8 +22,8 @@ node = helper.make_node
 I, H = 3, 4
 X = weights_like(0, x=(5, 2, I))["x"]
 WEIGHTS = weights_like(1, W=(1, 4 * H, I), R=(1, 4 * H, H))
-FACTOR = weights_like(2, M=(I, I), row=(I,), one=(1,), column=(I,), rows=(5, 1, 1))
-M, ROW, ONE, COLUMN = (FACTOR[name] for name in ("M", "row", "one", "column"))
+FACTOR = weights_like(2, M=(I, I), row=(I,), one=(1,), rows=(5, 1, 1))
+ROW, ONE, M = FACTOR["row"], FACTOR["one"], FACTOR["M"]
 OLD = (1, 3, 5, 6)
 
 
