@@ -2,7 +2,6 @@
 
 from ..context import TRANSLATORS as TRANSLATORS
 from . import (  # noqa: F401  # they fill the table
-    activations,
     elementwise,
     indexing,
     linear,
