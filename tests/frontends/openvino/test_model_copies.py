@@ -37,7 +37,8 @@ def test_copies_of_a_model_need_no_files(tmp_path: Path) -> None:
         bound = again.layers["lstm"]
         assert isinstance(bound, BoundLayer)
         np.testing.assert_array_equal(bound.weights["R"], nets.weights()["R"])
-    owner: Any = models[1].layers["lstm"].weights["W"]
+    layer: Any = models[1].layers["lstm"]
+    owner = layer.weights["W"]
     while isinstance(owner, np.ndarray):
         owner = owner.base
     assert isinstance(owner, bytes)
