@@ -56,22 +56,6 @@ def test_layers_are_bound_to_their_constants() -> None:
     np.testing.assert_array_equal(again(*arrays.values())[0], bound(*arrays.values())[0])
 
 
-def test_layers_whose_weights_are_computed_are_as_declared() -> None:
-    """R is an input of the model."""
-    text = re.sub(r'<layer id="5".*?</layer>', parameter(5, "R", "1,24,6", (1, 24, 6)), XML)
-    model = read_model(text, BIN)
-    declared = model.layers["lstm"]
-    assert isinstance(declared, IRLayer)
-    arrays, weights = nets.lstm_inputs(), nets.weights()
-    x, *others = arrays.values()
-    outputs = declared(np.maximum(x, 0), *others, *weights.values())
-    np.testing.assert_array_equal(outputs[0], expected(arrays)[0])
-    pytest.importorskip("onnx")
-    assert [info.name for info in model.inputs] == ["X", "H", "C", "lengths", "R"]
-    results = model(arrays | {"R": weights["R"]})
-    np.testing.assert_array_equal(results["Y"], expected(arrays)[0], strict=True)
-
-
 def test_layers_with_the_same_name_and_without_one() -> None:
     data, cell = {"hidden_size": 1}, [("FP32", (2, 1))] * 2 + [("FP32", (1, 1))] * 2 + [("FP32", (1,))]
     shapes = [(2, 1), (2, 1), (1, 1), (1, 1), (1,)]
@@ -93,8 +77,6 @@ def test_call() -> None:
         assert list(outputs) == ["Y", "Ho", "Co"]
         for a, w in zip(outputs.values(), wanted, strict=True):
             np.testing.assert_array_equal(a, w, strict=True)
-    again = nets.lstm_inputs(seed=7)
-    np.testing.assert_array_equal(model(again)["Y"], expected(again)[0])
 
 
 def test_values_by_name() -> None:

@@ -15,6 +15,7 @@ import openvino_bodies as bodies
 import openvino_states as states
 import pytest
 from openvino_irs import TOLERANCE, Array, assert_same, onnxruntime, save
+from peers import compile_openvino
 from rows import each_row
 
 from pyrnnx import ArgumentError
@@ -38,7 +39,7 @@ def test_calls_go_on_as_inferences_do(make: Callable[[], Stateful], tmp_path: Pa
     """Two rounds with a reset between, and a call from states that are written; in an export they are inputs."""
     made, calls = make()
     path = save(made, tmp_path)
-    there, here = states.request(path), read_model(path)
+    there, here = compile_openvino(path).create_infer_request(), read_model(path)
     proto = to_onnx(here)
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     inputs, names = ([info.name for info in infos] for infos in (proto.graph.input, proto.graph.output))

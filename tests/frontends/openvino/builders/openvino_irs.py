@@ -1,5 +1,4 @@
-"""IRs written by the installed openvino wheel, and checks with OpenVINO, pyrnnx and, exported, ONNX Runtime.
-give the same numbers."""
+"""IRs written by the installed openvino wheel, compared with OpenVINO here and, exported, in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -43,11 +42,6 @@ def types_in(path: Path) -> set[tuple[str, str]]:
 
     layers = etree.parse(path).getroot().findall("layers/layer")
     return {(str(layer.get("type")), str(layer.get("version"))) for layer in layers}
-
-
-def run_there(model: Any, arrays: Sequence[Array]) -> list[Array]:
-    """Through OpenVINO's CPU plugin: a model, or the path of an IR."""
-    return run_compiled(compile_openvino(model), arrays)
 
 
 def run_compiled(compiled: Any, arrays: Sequence[Array]) -> list[Array]:

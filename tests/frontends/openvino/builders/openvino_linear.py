@@ -88,70 +88,60 @@ LINEAR = (
 
 
 def max_pool(
-    opset: int, kernel: int, stride: int, pads: tuple[int, int], rounding: str, auto_pad: str
+    opset: int, kernel: int, stride: int, pads: str = "00", rounding: str = "floor", auto_pad: str = "explicit"
 ) -> Callable[[Maker], Any]:
-    begin, end = [pads[0]], [pads[1]]
-    if opset == 1:
-        return lambda p: ops(1).max_pool(p(2, 3, 11), [stride], begin, end, [kernel], rounding, auto_pad)
-    return lambda p: _first(ops(opset).max_pool(p(2, 3, 11), [stride], [1], begin, end, [kernel], rounding, auto_pad))
+    """Pool in one dimension; `pads` are the digits of the first and the last pad."""
+    begin, end = ([int(pad)] for pad in pads)
+    dilations = [[1]] if opset > 1 else []
+    return lambda p: (
+        ops(opset).max_pool(p(2, 3, 11), [stride], *dilations, begin, end, [kernel], rounding, auto_pad).output(0)
+    )
 
 
 def avg_pool(
-    opset: int,
-    kernel: int,
-    stride: int,
-    pads: tuple[int, int],
-    exclude: bool,
-    rounding: str,
-    auto_pad: str,
-    dilation: int = 1,
+    opset: int, kernel: int, stride: int, pads: str = "00", rounding: str = "floor", **more: Any
 ) -> Callable[[Maker], Any]:
-    begin, end = [pads[0]], [pads[1]]
-    more = {"dilations": [dilation]} if opset == 16 else {}
-    return lambda p: ops(opset).avg_pool(
-        p(2, 3, 11), [stride], begin, end, [kernel], exclude, rounding, auto_pad, **more
-    )
+    begin, end = ([int(pad)] for pad in pads)
+    attributes = {"exclude_pad": True, "rounding_type": rounding, **more}
+    return lambda p: ops(opset).avg_pool(p(2, 3, 11), [stride], begin, end, [kernel], **attributes)
 
 
 def indices(axis: int) -> Callable[[Maker], Any]:
-    return lambda p: ops(8).max_pool(
-        p(2, 3, 7, 6), [2, 2], [1, 1], [0, 0], [0, 0], [3, 2], "floor", "explicit", "i32", axis
-    )
+    sizes = [[2, 2], [1, 1], [0, 0], [0, 0], [3, 2]]
+    return lambda p: ops(8).max_pool(p(2, 3, 7, 6), *sizes, "floor", "explicit", "i32", axis)
 
 
 POOLING = (
-    Case("MaxPool opset1", max_pool(1, 3, 2, (1, 0), "floor", "explicit")),
-    Case("MaxPool opset1 ceil", max_pool(1, 3, 3, (0, 0), "ceil", "explicit")),
-    Case("MaxPool floor", max_pool(8, 3, 2, (1, 1), "floor", "explicit")),
-    Case("MaxPool ceil", max_pool(8, 4, 3, (0, 0), "ceil", "explicit")),
-    Case("MaxPool ceil even", max_pool(8, 3, 2, (0, 0), "ceil", "explicit")),
-    Case("MaxPool ceil_torch", max_pool(14, 3, 3, (1, 1), "ceil_torch", "explicit")),
-    Case("MaxPool same_upper", max_pool(8, 3, 2, (0, 0), "floor", "same_upper")),
-    Case("MaxPool same_lower", max_pool(8, 4, 2, (0, 0), "floor", "same_lower")),
-    Case("MaxPool valid", max_pool(8, 3, 2, (0, 0), "floor", "valid")),
+    Case("MaxPool opset1", max_pool(1, 3, 2, "10")),
+    Case("MaxPool opset1 ceil", max_pool(1, 3, 3, "00", "ceil")),
+    Case("MaxPool floor", max_pool(8, 3, 2, "11")),
+    Case("MaxPool ceil", max_pool(8, 4, 3, "00", "ceil")),
+    Case("MaxPool ceil even", max_pool(8, 3, 2, "00", "ceil")),
+    Case("MaxPool ceil_torch", max_pool(14, 3, 3, "11", "ceil_torch")),
+    Case("MaxPool same_upper", max_pool(8, 3, 2, auto_pad="same_upper")),
+    Case("MaxPool same_lower", max_pool(8, 4, 2, auto_pad="same_lower")),
+    Case("MaxPool valid", max_pool(8, 3, 2, auto_pad="valid")),
     *(Case(f"MaxPool indices axis {axis}", indices(axis)) for axis in (0, 1, 2)),
     Case("MaxPool dilated", lambda p: ops(8).max_pool(p(2, 3, 11), [2], [2], [1], [1], [3], "floor", "explicit")),
-    Case("AvgPool exclude", avg_pool(1, 3, 2, (1, 1), True, "floor", "explicit")),
-    Case("AvgPool include", avg_pool(1, 3, 2, (1, 1), False, "floor", "explicit")),
-    Case("AvgPool ceil", avg_pool(14, 4, 3, (0, 0), True, "ceil", "explicit")),
-    Case("AvgPool ceil_torch", avg_pool(14, 4, 3, (1, 1), True, "ceil_torch", "explicit")),
-    Case("AvgPool ceil include", avg_pool(14, 4, 3, (1, 0), False, "ceil_torch", "explicit"), dynamic=False),
-    Case("AvgPool dilated ceil include", avg_pool(16, 3, 3, (1, 1), False, "ceil_torch", "explicit", 2), dynamic=False),
-    Case("AvgPool ceil include no pads", avg_pool(14, 4, 3, (0, 0), False, "ceil_torch", "explicit")),
-    Case("AvgPool dilated ceil include no pads", avg_pool(16, 3, 3, (0, 0), False, "ceil_torch", "explicit", 2)),
-    Case("AvgPool opset16 ceil include", avg_pool(16, 4, 3, (1, 0), False, "ceil_torch", "explicit"), dynamic=False),
+    Case("AvgPool exclude", avg_pool(1, 3, 2, "11")),
+    Case("AvgPool include", avg_pool(1, 3, 2, "11", exclude_pad=False)),
+    Case("AvgPool ceil", avg_pool(14, 4, 3, "00", "ceil")),
+    Case("AvgPool ceil_torch", avg_pool(14, 4, 3, "11", "ceil_torch")),
+    Case("AvgPool ceil include", avg_pool(14, 4, 3, "10", "ceil_torch", exclude_pad=False), dynamic=False),
+    Case("AvgPool dilated ceil include", avg_pool(16, 3, 3, "11", "ceil_torch", exclude_pad=False, dilations=[2]),
+        dynamic=False),
+    Case("AvgPool ceil include no pads", avg_pool(14, 4, 3, "00", "ceil_torch", exclude_pad=False)),
+    Case("AvgPool dilated ceil no pads", avg_pool(16, 3, 3, "00", "ceil_torch", exclude_pad=False, dilations=[2])),
+    Case("AvgPool opset16 ceil include", avg_pool(16, 4, 3, "10", "ceil_torch", exclude_pad=False, dilations=[1]),
+        dynamic=False),
     Case("MaxPool 2d same_upper", lambda p: ops(1).max_pool(p(1, 2, 7, 6), [1, 1], [0, 0], [0, 0], [2, 4], "floor",
         "same_upper")),
-    Case("AvgPool same_upper", avg_pool(1, 3, 2, (0, 0), True, "floor", "same_upper")),
-    Case("AvgPool same_lower", avg_pool(1, 4, 2, (0, 0), True, "floor", "same_lower")),
-    Case("AvgPool opset16", avg_pool(16, 3, 2, (1, 1), True, "floor", "explicit")),
+    Case("AvgPool same_upper", avg_pool(1, 3, 2, auto_pad="same_upper")),
+    Case("AvgPool same_lower", avg_pool(1, 4, 2, auto_pad="same_lower")),
+    Case("AvgPool opset16", avg_pool(16, 3, 2, "11", dilations=[1])),
     Case("AdaptiveAvgPool one", lambda p: ops(8).adaptive_avg_pool(p(2, 3, 7, 5), const([1, 1]))),
     Case("AdaptiveAvgPool", lambda p: ops(8).adaptive_avg_pool(p(2, 3, 7, 5), const([3, 2])), dynamic=False),
 )  # fmt: skip
-
-
-def _first(node: Any) -> Any:
-    return node.output(0)
 
 
 def resize(

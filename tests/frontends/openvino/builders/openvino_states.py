@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,6 @@ from openvino_irs import Array
 
 openvino = pytest.importorskip("openvino")
 transformations = pytest.importorskip("openvino._offline_transformations")
-CONFIG = {"INFERENCE_PRECISION_HINT": "f32"}
-
-
-def request(path: Path) -> Any:
-    """An infer request of the CPU plugin."""
-    return openvino.Core().compile_model(path, "CPU", CONFIG).create_infer_request()
 
 
 def infer(one: Any, arrays: Sequence[Array]) -> list[Array]:

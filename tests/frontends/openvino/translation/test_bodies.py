@@ -13,7 +13,8 @@ import openvino_bodies as bodies
 import pytest
 from layers import random_inputs, random_weights
 from openvino_bodies import H, I, N, T, chosen, const, counted, iterated, looped, one_step_then_loop, ops, parameter
-from openvino_irs import check, from_onnx, openvino, run_there, save, types_in
+from openvino_irs import check, from_onnx, openvino, save, types_in
+from peers import run_openvino
 from rows import each_row, few_rows
 from written_bodies import GRAPHS
 
@@ -112,7 +113,7 @@ def test_sequences_as_loops(kind: CellName, direction: Direction, lens: tuple[in
     parameters = [*inputs.values(), *([lengths] if lens else [])]
     model = openvino.Model([ops.result(one) for one in node.outputs()], parameters, "sequence")
     given = [arrays[name] for name in inputs] + ([arrays["sequence_lengths"]] if lens else [])
-    expected = run_there(model, given)
+    expected = run_openvino(model, given)
     transformations = pytest.importorskip("openvino._offline_transformations")
     transformations.convert_sequence_to_tensor_iterator_transformation(model)
     path = save(model, tmp_path)

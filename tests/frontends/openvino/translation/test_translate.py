@@ -84,20 +84,11 @@ def test_input_and_constant_that_are_outputs() -> None:
 @pytest.mark.slow
 def test_long_chains() -> None:
     """Longer than Python's stack, of constants and of what depends on the input."""
-    count, store = 1100, Bin()
-    row = [("FP32", (2,))]
+    last, store, row = 2202, Bin(), [("FP32", (2,))]
     layers = [parameter(0, "x", "2", (2,)), store.constant(1, "c", np.array([3, -1], np.float32), "f32", "FP32")]
-    ends = []
-    for k in range(count):
-        first, second = 10 + 2 * k, 11 + 2 * k
-        layers += [
-            layer(first, f"a{k}", "Negative", None, row, row),
-            layer(second, f"b{k}", "Negative", None, row, row),
-        ]
-        before = ("0.0", "1.0") if k == 0 else (f"{first - 2}.1", f"{second - 2}.1")
-        ends += [f"{before[0]} {first}.0", f"{before[1]} {second}.0"]
-    last = 10 + 2 * count
+    layers += [layer(k, f"n{k}", "Negative", None, row, row) for k in range(2, last)]
     layers += [layer(last, "sum", "Add", None, row * 2, row), result(last + 1, "y", (2,))]
+    ends = [f"{k - 2}.{int(k > 3)} {k}.0" for k in range(2, last)]
     ends += [f"{last - 2}.1 {last}.0", f"{last - 1}.1 {last}.1", f"{last}.2 {last + 1}.0"]
     model = read_model(net(layers, edges(*ends)), store.data)
     (y,) = model(np.array([10, 20], np.float32)).values()

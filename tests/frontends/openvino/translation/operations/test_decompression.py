@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from openvino_irs import check, openvino, rng_of, run_there, save
+from openvino_irs import check, openvino, rng_of, save
+from peers import run_openvino
 from rows import few_rows
 
 from pyrnnx.frontends.openvino import read_model, to_onnx
@@ -100,7 +101,7 @@ def test_f16_that_is_not_only_stored_is_rounded(tmp_path: Path) -> None:
     results = [ops.result(scaled), ops.result(ops.add(x, ops.convert(scaled, "f32")))]
     path = save(openvino.Model(results, [x], "both"), tmp_path)
     given = np.zeros(5, np.float32)
-    ours, theirs = list(read_model(path)(given).values()), run_there(path, [given])
+    ours, theirs = list(read_model(path)(given).values()), run_openvino(path, [given])
     for one, other in zip(ours, theirs, strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)

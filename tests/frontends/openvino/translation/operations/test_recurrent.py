@@ -23,7 +23,7 @@ from pyrnnx import (
     UnsupportedError,
     reference,
 )
-from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, Model, read_layer, read_model, to_onnx
+from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, IRLayer, Model, read_layer, read_model, to_onnx
 from pyrnnx.operator.op import CellName
 from pyrnnx.testing.numbers import Array
 
@@ -168,7 +168,10 @@ def test_recurrent_versions(kind: str) -> None:
     rows: list[dict[str, Any]] = [{}, more]
     for attributes in rows:
         model, arrays = recurrent_model(kind, **{name: str(value) for name, value in attributes.items()})
-        assert_same(tuple(model(*arrays).values()), function(kind, *arrays, **attributes))
+        wanted, declared = function(kind, *arrays, **attributes), model.layers["it"]
+        assert isinstance(declared, IRLayer)
+        assert_same(tuple(model(*arrays).values()), wanted)
+        assert_same(declared(*arrays), wanted)
     with pytest.raises(UnsupportedError, match=r"'it' \(id 50\): W \(input \d\) is computed by Parameter"):
         to_onnx(model)
 
