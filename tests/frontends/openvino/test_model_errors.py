@@ -130,28 +130,13 @@ def test_bad_nets(old: str, new: str, words: tuple[str, ...]) -> None:
     rejected(lambda: read_model(XML.replace(old, new, 1), BIN), *words)
 
 
-def inputs(**changes: Any) -> dict[str, Any]:
-    return {**nets.lstm_inputs(), **changes}
-
-
-CALLS: dict[str, tuple[Callable[[], tuple[Any, ...]], tuple[str, ...]]] = {
-    "too many": (lambda: (*inputs().values(), 1), ("5 arrays", "X, H, C, lengths")),
-    "rank": (lambda: (inputs(X=np.zeros((T, I), np.float32)),), ("'X'", "(5, 4)", "[1..8, ?, 4]")),
-    "above the range": (lambda: (inputs(X=np.zeros((9, T, I), np.float32)),), ("'X'", "(9, 5, 4)", "1..8")),
-}
-
-
-@each_row(("arguments", "words"), CALLS.values(), ids=CALLS)
-def test_bad_calls(arguments: Callable[[], tuple[Any, ...]], words: tuple[str, ...]) -> None:
-    model = read_model(XML, BIN)
-    rejected(lambda: model(*arguments()), "IR 'small'", *words)
-
-
-def test_unknown_output() -> None:
-    pytest.importorskip("onnx")
-    model = read_model(XML, BIN)
-    rejected(lambda: model(inputs(), outputs=["nothing"]), "IR 'small'", "'nothing'", "Y, Ho, Co")
-    rejected(lambda: model(inputs(), outputs="Y"), "outputs is 'Y'", "sequence of names")
+def test_bad_calls() -> None:
+    model, arrays = read_model(XML, BIN), nets.lstm_inputs()
+    rejected(lambda: model(arrays, outputs=["nothing"]), "IR 'small'", "'nothing'", "Y, Ho, Co")
+    rejected(lambda: model(arrays, outputs="Y"), "outputs is 'Y'", "sequence of names")
+    rejected(lambda: model(*arrays.values(), 1), "IR 'small'", "5 arrays", "X, H, C, lengths")
+    arrays["X"] = np.zeros((9, T, I), np.float32)
+    rejected(lambda: model(arrays), "IR 'small'", "'X'", "(9, 5, 4)", "[1..8, ?, 4]")
 
 
 NOT_RUN = {

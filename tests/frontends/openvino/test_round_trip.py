@@ -67,16 +67,10 @@ CELLS_AND_OPTIONS: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def cell_arrays(op: RecurrentOp) -> tuple[list[Array], list[Array]]:
-    """Return inputs and weights of one step."""
-    arrays = [*random_arrays(op, (1, 3, 4), convention=OPENVINO_CELL).values()]
-    return arrays[:-3], arrays[-3:]
-
-
 @each_row(("name", "flags"), CELLS_AND_OPTIONS, ids=str)
 def test_cells(name: str, flags: dict[str, Any], tmp_path: Path) -> None:
     op = RecurrentOp(OPERATIONS[name].cell, 5, **flags)
-    inputs, weights = cell_arrays(op)
-    layer = BoundLayer(OPERATIONS[name], op, *weights)
+    *inputs, W, R, B = random_arrays(op, (1, 3, 4), convention=OPENVINO_CELL).values()
+    layer = BoundLayer(OPERATIONS[name], op, W, R, B)
     there = run_openvino(write_model(layer, tmp_path / "cell.xml"), inputs)
     assert_close(there, layer(*inputs), TOLERANCE)

@@ -17,7 +17,8 @@ def scatter_nd(reduction: str) -> Callable[[Maker], Any]:
 
 
 def reduce(name: str, axes: Any, keep: bool) -> Callable[[Maker], Any]:
-    return lambda p: _reduction(name)(p(2, 3, 4), const(axes), keep)
+    opset = 4 if name in ("ReduceL1", "ReduceL2") else 1
+    return lambda p: make_node(opset, name, [p(2, 3, 4), const(axes)], keep_dims=keep)
 
 
 def mvn_2(channels: bool, variance: bool) -> Callable[[Maker], Any]:
@@ -90,13 +91,6 @@ REDUCTIONS = (
     Case("BatchNormInference opset1", lambda p: ops(1).batch_norm_inference(p(2, 3, 4), *_statistics(p), 0.1)),
     Case("GroupNormalization", lambda p: ops(12).group_normalization(p(2, 6, 4), p.constant(6), p.constant(6), 3, 0.1)),
 )
-
-
-def _reduction(name: str) -> Any:
-    opset = 4 if name in ("ReduceL1", "ReduceL2") else 1
-    return getattr(
-        ops(opset), {"ReduceL1": "reduce_l1", "ReduceL2": "reduce_l2"}.get(name, f"reduce_{name[6:].lower()}")
-    )
 
 
 def _statistics(p: Maker) -> list[Any]:

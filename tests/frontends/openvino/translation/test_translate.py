@@ -17,7 +17,7 @@ from rows import each_row
 
 import pyrnnx.frontends.openvino.translation.graph as graph_module
 from pyrnnx import UnsupportedError
-from pyrnnx.frontends.openvino import Model, read_model, to_onnx
+from pyrnnx.frontends.openvino import read_model, to_onnx
 from pyrnnx.frontends.openvino.ir.element_types import ELEMENT_TYPES
 
 
@@ -46,24 +46,17 @@ def test_names_and_dimensions() -> None:
     assert lstm.input[4] == "lengths"  # int32 already
 
 
-def matmul(folder: Path, *, f16: bool) -> Model:
+def test_equal_constants_are_one_and_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two products with weights of 64 x 64 that are equal, and one sum."""
     W = np.random.default_rng(0).uniform(-1, 1, (64, 64)).astype(np.float32)
     x = ops(1).parameter([-1, 64], f32)
     y = ops(1).matmul(ops(1).matmul(x, const(W, f32), False, True), const(W.copy(), f32), False, True)
     z = ops(1).add(y, const(np.full((1, 64), 0.5), f32))
-    return read_model(save(openvino.Model([ops(1).result(z)], [x], "m"), folder, f16=f16))
-
-
-def test_equal_constants_are_one(tmp_path: Path) -> None:
-    proto = to_onnx(matmul(tmp_path, f16=False))
-    assert sum(list(one.dims) == [64, 64] for one in proto.graph.initializer) == 1
-
-
-def test_too_large_for_a_protobuf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = read_model(save(openvino.Model([ops(1).result(z)], [x], "m"), tmp_path))
+    assert sum(list(one.dims) == [64, 64] for one in to_onnx(model).graph.initializer) == 1
     monkeypatch.setattr(graph_module, "LARGEST_MODEL", 16_000)  # as if 2 GB were that little
     with pytest.raises(UnsupportedError, match=r"constants exceed 16000 bytes"):
-        to_onnx(matmul(tmp_path, f16=False))
+        to_onnx(model)
 
 
 def test_input_and_constant_that_are_outputs() -> None:
