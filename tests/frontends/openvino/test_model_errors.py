@@ -80,7 +80,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     for text in (XML.replace('from-layer="8"', 'from-layer="88"'), "<net", "<net/>"):
         path.write_text(text)
-        for read in (load, read_model, read_net, lambda path: read_model(str(path))):
+        for read in list[Any]((load, read_model, read_net, lambda path: read_model(str(path)))):
             rejected(lambda read=read: read(path), str(path))  # type: ignore[misc]
     path.write_text(GOOD.replace('hidden_size="6"', ""))
     for reader in (load, read_layer):
