@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from layers import bfloat16, float16, float32, float64, random_inputs, random_layer
 from onnx import TensorProto, helper, numpy_helper
-from sessions import FLOAT, infos, layer_session, model, recurrent, session
+from sessions import FLOAT, layer_session, model, recurrent, session
 
 import pyrnnx
 from pyrnnx import ArgumentError, Layer, RecurrentOp, set_batch_invariant
@@ -86,21 +86,6 @@ def test_constants_of_a_layer() -> None:
             with pytest.raises(Exception, match="expected") as caught:
                 layer_session(one).run(None, {"X": X})
             assert isinstance(custom_operators.original_error(caught.value), ArgumentError)
-
-
-def test_shapes_are_inferred() -> None:
-    layer = random_layer(RecurrentOp("GRU", 5, "bidirectional"), 3)
-    handle = custom_operators.Handle(layer)
-    proto = model([recurrent(handle, ["X"], ["Y", "Y_h"])], [("X", FLOAT)], [("Y", FLOAT), ("Y_h", FLOAT)])
-    rows: tuple[Any, ...] = ((["T", 2, 3], ["T", 2, 2, 5], [2, 2, 5]), ([4, "N", 3], [4, 2, "N", 5], [2, "N", 5]))
-    for shape, Y, Y_h in rows:
-        proto.graph.input[0].CopyFrom(helper.make_tensor_value_info("X", FLOAT, shape))
-        assert [one.shape for one in session(proto).get_outputs()] == [Y, Y_h]
-    proto.graph.input[0].CopyFrom(infos([("X", FLOAT)])[0])
-    (T, D, N, H), (_, same_N, _) = (one.shape for one in session(proto).get_outputs())
-    assert (D, H) == (2, 5)
-    assert len({T, N}) == 2
-    assert same_N == N
 
 
 def test_inputs_that_do_not_fit() -> None:

@@ -121,18 +121,6 @@ def test_every_way_to_run(ours: Any, theirs: Any) -> None:
     assert (data, error) == ("data", "")
 
 
-def test_options_can_be_used_again() -> None:
-    options = SessionOptions()
-    assert type(options) is onnxruntime.SessionOptions
-    options.intra_op_num_threads = 1
-    sessions = [InferenceSession(MODEL, options, CPU), InferenceSession(MODEL, sess_options=options, providers=CPU)]
-    sessions.append(onnxruntime.InferenceSession(MODEL, options, providers=CPU))
-    results = [one.run(None, feeds()) for one in sessions]
-    assert close(results[0], results[2])
-    assert close(results[1], results[2])
-    assert sessions[0].get_session_options().intra_op_num_threads == 1
-
-
 def test_paths_and_external_data(tmp_path: Any, theirs: Any) -> None:
     """Data of layers is read; the other stays where it is."""
     path = tmp_path / "model.onnx"

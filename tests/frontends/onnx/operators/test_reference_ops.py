@@ -10,9 +10,8 @@ import onnx
 import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
-from onnx_models import make_graph, simple_model
+from onnx_models import simple_model
 
-from pyrnnx import ArgumentError
 from pyrnnx.frontends.onnx import from_node, reference_ops
 from pyrnnx.testing.cases import OUTPUTS, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
 from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
@@ -90,17 +89,6 @@ def test_other_constant_weights_take_their_place(prepared: list[str]) -> None:
     assert prepared == ["LSTM"] * 3
 
 
-def test_inside_a_branch() -> None:
-    arrays = make_arrays(GRU)
-    branch = make_graph([make_node(GRU, arrays)], {}, ["Y"])
-    other = make_graph([helper.make_node("Identity", ["X"], ["same"])], {}, ["same"])
-    choice = helper.make_node("If", ["c"], ["Z"], then_branch=branch, else_branch=other)
-    model = simple_model([choice], {**arrays, "c": np.array(True)}, ["Z"])
-    session = ReferenceEvaluator(model, new_ops=reference_ops())
-    expected = expected_outputs(GRU, arrays)
-    assert_close(run(session, {**arrays, "c": np.array(True)}), expected[:1], TOLERANCE)
-
-
 def test_linked_attributes(prepared: list[str]) -> None:
     """Attributes that an evaluator of a function sets at each call; a layer for each set of values."""
     node = helper.make_node("GRU", ["X", "W", "R"], ["Y"], hidden_size=GRU.H)
@@ -122,12 +110,3 @@ def test_linked_attributes(prepared: list[str]) -> None:
         results = operator.run(*frozen.values(), linked_attributes=linked)
         assert_close(results, expected_outputs(LINKED, arrays, **attributes)[:1], TOLERANCE)
     assert prepared == ["GRU", "GRU"]
-
-
-def test_missing_weight_is_an_error() -> None:
-    arrays = make_arrays(LSTM)
-    node = make_node(LSTM, arrays)
-    node.input[2] = ""
-    session = ReferenceEvaluator(simple_model([node], arrays, ["Y"]), new_ops=reference_ops())
-    with pytest.raises(ArgumentError, match="R is missing"):
-        run(session, arrays)
