@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rows
@@ -71,7 +72,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def same_settings() -> Iterator[None]:
     """Restore the settings of pyrnnx that a test changes."""
     getters = (pyrnnx.get_num_threads, pyrnnx.get_batch_invariant, pyrnnx.get_memory_limit)
-    setters = (pyrnnx.set_num_threads, pyrnnx.set_batch_invariant, pyrnnx.set_memory_limit)
+    setters: tuple[Any, ...] = (pyrnnx.set_num_threads, pyrnnx.set_batch_invariant, pyrnnx.set_memory_limit)
     before = [get() for get in getters]
     yield
     for get, set_to, value in zip(getters, setters, before, strict=True):

@@ -144,7 +144,8 @@ def test_a_dtype_error_of_weights() -> None:
         Layer(RecurrentOp("RNN", H), W, R)
     with pytest.raises(ArgumentError, match=r"W has dtype int64; .*: W\.astype\(np\.float32\)$"):
         Layer(RecurrentOp("RNN", H), W.astype(int), R)
-    for call in (lambda: rnn(X, W, R), lambda: rnn_sequence(SWAPPED["X"], SWAPPED["h"], LENS, W, R, B)):
+    calls: list[Any] = [lambda: rnn(X, W, R), lambda: rnn_sequence(SWAPPED["X"], SWAPPED["h"], LENS, W, R, B)]
+    for call in calls:
         with pytest.raises(ArgumentError, match=r"W has dtype float64; expected float32, the dtype of X: W\.astype"):
             call()
 
