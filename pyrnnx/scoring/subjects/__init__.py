@@ -5,7 +5,6 @@ layers      layers and stacks
 models      models that take whole sequences
 streams     models that take one time step a call, and their states
 outputs     axes of outputs, results of single items, and the check of the first batch
-digest      checksums of models and layers
 """
 
 from __future__ import annotations
