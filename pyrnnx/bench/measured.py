@@ -46,6 +46,12 @@ class Measurement:
         timings = Timings(self.seconds)
         return {name: timings.ratio(name, Pyrnnx.name) for name in self.seconds if name != Pyrnnx.name}
 
+    def spread(self, name: str) -> tuple[float, float]:
+        """Return the lower and upper quartile over the rounds of a peer's time divided by pyrnnx's."""
+        pairs = zip(self.seconds[name], self.seconds[Pyrnnx.name], strict=True)
+        low, _, high = statistics.quantiles([theirs / own for theirs, own in pairs], n=4, method="inclusive")
+        return low, high
+
     def to_dict(self) -> dict[str, Any]:
         """Return values of JSON, with times in seconds."""
         return {

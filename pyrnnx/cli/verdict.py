@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 OWN = "pyrnnx"
 FASTER, SLOWER = 1.1, 0.95  # ratios of times: between them, a change is not worth it
+UNSTEADY = 1.25  # upper over lower quartile of ratios: other programs disturb the times
 _VISIBLE = 1e-5  # distance from the oracle that is more than rounding of float32
 
 
@@ -86,7 +87,7 @@ def _speed(speed: Measurement) -> str:
     from pyrnnx.bench.timing import milliseconds
 
     peers = [
-        f"{name} {milliseconds(speed.medians[name])} ms ({ratio:.2f} times as long)"
+        f"{name} {milliseconds(speed.medians[name])} ms (in a round {ratio:.2f} times as long)"
         for name, ratio in speed.ratios.items()
     ]
     threads = "1 thread" if speed.threads == 1 else f"{speed.threads} threads"
@@ -104,9 +105,12 @@ def _worth(check: ModelCheck, speeds: Sequence[Measurement], door: str, peer: st
     times = f"{least:.2f}" if f"{least:.2f}" == f"{best:.2f}" else f"{least:.2f} to {best:.2f}"
     if blamed:
         return f"yes: {door} is right where {peer} is not, and {times} times as fast"
-    if best >= FASTER and least >= SLOWER:
-        return f"yes: {door} is {times} times as fast as {peer}"
-    if best >= FASTER:
+    spreads = [speed.spread(peer) for speed in speeds if peer in speed.ratios]
+    unsteady = [f"{low:.2f} to {high:.2f}" for low, high in spreads if high > UNSTEADY * low and low < FASTER]
+    if unsteady:
+        return f"not decided: {door} is {unsteady[0]} times as fast; close other programs and check again"
+    answer = "yes" if best >= FASTER else "no"
+    if best >= FASTER and least < SLOWER:
         threads = max(ratios, key=lambda number: ratios[number])
-        return f"with {threads} thread{'s' * (threads > 1)} only: {door} is {times} times as fast as {peer}"
-    return f"no: {door} is {times} times as fast as {peer}"
+        answer = f"with {threads} thread{'s' * (threads > 1)} only"
+    return f"{answer}: {door} is {times} times as fast as {peer}"

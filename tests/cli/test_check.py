@@ -97,7 +97,8 @@ def test_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def times(threads: int, ratio: float) -> Measurement:
-    return Measurement("m.onnx", threads, {"pyrnnx": [1e-3], **({"Runtime0": [ratio * 1e-3]} if ratio else {})}, {}, {})
+    theirs = {"Runtime0": [ratio * 1e-3] * 3} if ratio else {}
+    return Measurement("m.onnx", threads, {"pyrnnx": [1e-3] * 3, **theirs}, {}, {})
 
 
 # The result, the ratios of times with one thread and with two, and parts of the first and the last line.
@@ -133,6 +134,12 @@ def test_verdicts(result: ModelCheck, ratios: list[float], first: str, last: str
     assert lines["right"].startswith(first)
     assert lines["speed"].startswith("Speed: with 1 thread 1.00 ms a call, ")
     assert lines["worth"].startswith(f"Worth it: {last}")
+
+
+def test_unsteady_times_decide_nothing() -> None:
+    speed = Measurement("m.onnx", 1, {"pyrnnx": [1e-3] * 4, "Runtime0": [8e-4, 9e-4, 2e-3, 3e-3]}, {}, {})
+    lines = verdict(checked("agrees"), [speed], "door", "Runtime0")
+    assert lines["worth"].startswith("Worth it: not decided: door is 0.88 to 2.25 times as fast; close other programs")
 
 
 @pytest.mark.e2e

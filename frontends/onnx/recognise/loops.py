@@ -283,7 +283,9 @@ def _remove_states(graph: GraphProto, node: NodeProto, body: GraphProto) -> None
         if new == name:
             before = node.input[first_input + place]
             body.node.insert(0, make_node("Identity", [before], [name]))
-            if node.output[place]:
-                graph.node.append(make_node("Identity", [before], [node.output[place]]))
-            del node.input[first_input + place], node.output[place]
+            if place < len(node.output):  # a node may leave out its last outputs
+                if node.output[place]:
+                    graph.node.append(make_node("Identity", [before], [node.output[place]]))
+                del node.output[place]
+            del node.input[first_input + place]
             del body.input[first_input + place], body.output[first_output + place]

@@ -191,7 +191,7 @@ VERDICTS = {
     "no layer differs": (
         W,
         [(R, R)],
-        "differs, but each recurrent layer alone agrees with the oracle: the rest of the model differs",
+        "differs, but on random inputs each recurrent layer alone agrees with the oracle",
     ),
     "no layers": (W, [], "differs; none of its layers can be compared with the oracle"),
     "refused": (N, [(R, N)], "refuses: no"),
