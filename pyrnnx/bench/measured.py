@@ -48,8 +48,8 @@ class Measurement:
 
     def spread(self, name: str) -> tuple[float, float]:
         """Return the lower and upper quartile over the rounds of a peer's time divided by pyrnnx's."""
-        pairs = zip(self.seconds[name], self.seconds[Pyrnnx.name], strict=True)
-        low, _, high = statistics.quantiles([theirs / own for theirs, own in pairs], n=4, method="inclusive")
+        ratios = Timings(self.seconds).ratios(name, Pyrnnx.name)
+        low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
         return low, high
 
     def to_dict(self) -> dict[str, Any]:

@@ -38,8 +38,12 @@ class Timings:
 
     def ratio(self, numerator: str, denominator: str) -> float:
         """Return the median over the rounds of the ratio of two times of the same round."""
+        return statistics.median(self.ratios(numerator, denominator))
+
+    def ratios(self, numerator: str, denominator: str) -> list[float]:
+        """Return the ratio of two times of the same round, for each round."""
         pairs = zip(self.seconds[numerator], self.seconds[denominator], strict=True)
-        return statistics.median(a / b for a, b in pairs)
+        return [a / b for a, b in pairs]
 
 
 def measure(

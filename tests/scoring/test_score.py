@@ -147,7 +147,7 @@ def test_no_room_for_a_part(source: Path, tmp_path: Path) -> None:
 
 
 def test_segments(tmp_path: Path) -> None:
-    """Of an output of one number a frame, from all parts, also after the run is repeated."""
+    """Segments come from an output of one number a frame, from all parts, also after the run is repeated."""
     layer, lines = random_layer(RecurrentOp("GRU", hidden_size=1), 40), ["name,start,end"]
     for name, size in (("a,b.wav", 90_010), ("c.wav", 100), ("d.wav", 40_000)):
         samples = np.cumsum(np.random.default_rng(size).integers(-800, 801, size)) % 2**16 - 2**15

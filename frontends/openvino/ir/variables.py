@@ -28,7 +28,7 @@ class Variable:
 
     @property
     def initial(self) -> Output | None:
-        """What computes the first value; None if it is zeros."""
+        """Output that computes the first value; None if it is zeros."""
         return next((layer.sources[0] for layer in self.reads if layer.sources), None)
 
 
