@@ -74,7 +74,7 @@ def speech_segments(
     extended by 0.03 s on both sides, or by half of the pause between two of them if that is shorter.
     """
     shortest, pause, margin = rate // 4, rate // 10, 3 * rate // 100
-    found: list[list[int]] = []
+    segments: list[list[int]] = []
     begin, end = -1, -1  # of the current speech, and of the pause that may end it; -1 for none
     for number, probability in enumerate(probabilities):
         sample = number * frame
@@ -83,14 +83,14 @@ def speech_segments(
         elif begin >= 0 and probability < max(threshold - 0.15, 0.01):
             end = sample if end < 0 else end
             if sample - end >= pause:
-                found += [[begin, end]] if end - begin > shortest else []
+                segments += [[begin, end]] if end - begin > shortest else []
                 begin, end = -1, -1
     if begin >= 0 and length - begin > shortest:
-        found.append([begin, length])
-    for before, after in pairwise(found):
+        segments.append([begin, length])
+    for before, after in pairwise(segments):
         between = after[0] - before[1]
         extra = between // 2 if between < 2 * margin else margin
         before[1], after[0] = before[1] + extra, after[0] - extra
-    if found:
-        found[0][0], found[-1][1] = max(0, found[0][0] - margin), min(length, found[-1][1] + margin)
-    return [(first, last) for first, last in found]
+    if segments:
+        segments[0][0], segments[-1][1] = max(0, segments[0][0] - margin), min(length, segments[-1][1] + margin)
+    return [(first, last) for first, last in segments]

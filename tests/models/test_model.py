@@ -113,7 +113,7 @@ def test_repr() -> None:
 
 BOTH = {"X": X, "lengths": LENGTHS}
 LONG: dict[str, Any] = {"x" * 10**6: X}
-# What is done wrong with a model, and how the message begins.
+# Each wrong call of a model, and how the message begins.
 ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "missing": (lambda: model(X), "input 'lengths' is missing; expected X, lengths, words, list, any_rank"),
     "missing in a mapping": (lambda: model({"lengths": LENGTHS}), "input 'X' is missing"),

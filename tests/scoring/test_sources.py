@@ -202,7 +202,7 @@ def _ragged(**arrays: Any) -> Callable[[Path], None]:
     return lambda folder: _zarr(folder, **{**RAGGED, **arrays})
 
 
-# What writes the files, arguments of `open_source`, and the error.
+# Each writer of files, the arguments of `open_source`, and the error.
 REJECTED: dict[str, tuple[Callable[[Path], object], dict[str, Any], str]] = {
     "nothing there": (_nothing, {"path": "missing"}, "does not exist"),
     "no path": (_nothing, {"path": 3}, "source is of type int; expected a path"),

@@ -231,8 +231,8 @@ def _squeezed(
     if equal is None or gather is None or shape is None or shape.attribute or len(node.output) != 1:
         return None
     squeeze, *others = (*bodies["then_branch"].node, *bodies["else_branch"].node)
-    found = [row.op_type for row in (equal, gather, shape, squeeze, *others)]
-    if found != ["Equal", "Gather", "Shape", "Squeeze", "Identity"]:
+    types = [row.op_type for row in (equal, gather, shape, squeeze, *others)]
+    if types != ["Equal", "Gather", "Shape", "Squeeze", "Identity"]:
         return None
     own = {tensor.name: array_of(tensor, "") for tensor in bodies["then_branch"].initializer}
     axes = {**arrays, **own}.get(squeeze.input[1]) if len(squeeze.input) > 1 else None

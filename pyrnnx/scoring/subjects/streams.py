@@ -53,7 +53,7 @@ class StreamSubject(Subject):
         self._times = {
             name: own_axes[name].index("T") for name in self._outputs if same and "T" in own_axes.get(name, "")
         }
-        # Of states and outputs in the first calls, with one row and with two.
+        # Shapes of states and outputs in the first calls, with one row and with two.
         self._shapes: dict[int, dict[str, tuple[int, ...]]] = {}
 
     def _push_axes(

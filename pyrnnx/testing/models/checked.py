@@ -248,7 +248,7 @@ def check_model(
         runs = layer_runs(model, first.inputs)
         is_static = is_layer or all(isinstance(size, int) for info in model.inputs for size in info.shape or (None,))
         alone = _alone_models(model, runs, suffix, Path(folder), is_static)
-        cases = [*((replace(case), call.inputs) for call in calls), *((one.case, one.inputs) for one in alone.values())]
+        cases = [*((replace(case), call.inputs) for call in calls), *((row.case, row.inputs) for row in alone.values())]
         ran: dict[str, list[Execution]] = {}
         for runtime in (MODEL_RUNTIMES[name] for name in names):
             progress(f"{runtime.name}: {case.name}")

@@ -38,13 +38,13 @@ def outputs(layer: QuantizedLayer, arrays: Mapping[str, AnyArray]) -> dict[str, 
     options = {key: given[key] for key in given if key != "direction" and not key.startswith("activation")}
     Y = np.zeros((T, *shape))
     for d, is_backward in enumerate(op.direction.reversed):
-        one = {name: array[d : d + 1] for name, array in weights.items()} | oracle.activations(op.activations[d])
+        of_direction = {name: array[d : d + 1] for name, array in weights.items()} | oracle.activations(op.activations[d])
         ran = np.full(N, True)
         for step in range(max(lengths, default=0)):
             codes, ran = rounded(h[d], ran), lengths > step
             times = (lengths - 1 - step if is_backward else np.full(N, step))[ran]
             states = {"initial_h": codes[np.newaxis, ran], "initial_c": c[d : d + 1, ran]}
-            _, new_h, new_c = reference.lstm(X[times, ran][np.newaxis], **one, **states, **options)
+            _, new_h, new_c = reference.lstm(X[times, ran][np.newaxis], **of_direction, **states, **options)
             Y[times, d, ran] = h[d, ran] = new_h[0]
             c[d, ran] = new_c[0]
     h[:, lengths == 0] = c[:, lengths == 0] = 0
