@@ -148,14 +148,13 @@ def check_onnx() -> None:
 
 
 def check_testing() -> None:
-    from pyrnnx.testing import CASES, assert_same, random_cases, strategies
+    from pyrnnx.testing import CASES, assert_same, random_cases
 
     assert_same(lstm_layer(3), lstm_layer(3))
     with raises(AssertionError, "unit"):
         assert_same(lstm_layer(3), lstm_layer(4))
     assert len(CASES) > 10
     assert len(list(random_cases(seed=1, count=3))) == 3
-    assert strategies.__name__
 
 
 def check_cli() -> None:

@@ -22,7 +22,7 @@ pytestmark = [
 PUBLIC = ("pyrnnx", *(f"pyrnnx.frontends.{name}" for name in ("keras", "onnx", "openvino", "torch")))
 TESTING = (
     "pyrnnx.reference",
-    *(f"pyrnnx.testing.{name}" for name in ("cases", "conformance", "models", "runtimes", "strategies")),
+    *(f"pyrnnx.testing.{name}" for name in ("cases", "conformance", "models", "runtimes")),
 )
 
 

@@ -213,7 +213,6 @@ def test_random_cases_are_a_function_of_the_seed(operators: tuple[str, ...]) -> 
     assert kit.random_cases(4, 10, operators=operators) != many[:10]
     assert len({case.name for case in many}) == 100
     assert {case.operator for case in many} == set(operators)
-    assert not any(kit.hangs_on_rounding(case) for case in many)
 
 
 def test_random_cases_stay_as_they_are() -> None:

@@ -20,7 +20,7 @@ from pyrnnx.testing.cases.operators import (
     opset_dtypes,
     version_of,
 )
-from pyrnnx.testing.cases.space import OPSETS, Choices, choose_activations, choose_case, hangs_on_rounding, random_cases
+from pyrnnx.testing.cases.space import OPSETS, random_cases
 
 CASES: tuple[Case, ...] = (
     *attributes.cases(),
@@ -42,11 +42,6 @@ __all__ = [
     "Feature",
     "NAMED",
     "OPENVINO_CASES",
-    # random ones
-    "Choices",
-    "choose_activations",
-    "choose_case",
-    "hangs_on_rounding",
     "random_cases",
     # what the operators have
     "INPUTS",

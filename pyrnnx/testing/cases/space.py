@@ -1,11 +1,11 @@
-"""The space of all cases, for hypothesis strategies, and random cases from a seed."""
+"""Random cases from a seed, over everything that the texts allow."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.testing.cases.arrays import expected_outputs, make_arrays
 from pyrnnx.testing.cases.case import Case
 from pyrnnx.testing.cases.operators import INPUTS, OPERATORS, OPTIONAL, STEPS, VERSIONS, opset_dtypes
-from pyrnnx.testing.numbers import DTYPES, Array
+from pyrnnx.testing.numbers import DTYPES
 
 OPSETS = (1, 2, 3, 6, 7, 13, 14, 21, 22, 23)  # the first and last of every version, and one that is newer
 TEXT_ACTIVATIONS = ("relu", "sigmoid", "tanh")  # those that OpenVINO's specification names
@@ -25,36 +25,30 @@ LARGEST = {"T": 6, "N": 5, "I": 9, "H": 20}
 _T = TypeVar("_T")
 
 
-class Choices(Protocol):
-    """Source of choices, such as a random generator. The first allowed value is the simplest."""
+class Generator:
+    """Choices of a random generator, the same on every machine and version of Python."""
+
+    def __init__(self, seed: str) -> None:
+        self._random = random.Random(seed)
 
     def integer(self, low: int, high: int) -> int:
-        """Choose an integer from low to high, both included."""
+        return low + int(self._random.random() * (high - low + 1))
 
     def pick(self, values: Sequence[_T]) -> _T:
-        """Choose one of `values`."""
+        return values[self.integer(0, len(values) - 1)]
 
 
-def choose_case(
-    choices: Choices,
-    operator: str,
-    *,
-    opsets: Sequence[int] = OPSETS,
-    dtypes: Sequence[str] | None = None,
-    smallest: int = 0,
-    layouts: Sequence[int] = (0, 1),
-    nan: bool = True,
-) -> Case:
-    """Choose a case of ONNX or OpenVINO; arguments as in `pyrnnx.testing.strategies.cases`."""
-    opset = choices.pick(opsets) if operator in OPERATORS else int(operator.rpartition("-")[2])
+def _any_case(choices: Generator, operator: str) -> Case:
+    """Choose a case of ONNX or OpenVINO."""
+    opset = choices.pick(OPSETS) if operator in OPERATORS else int(operator.rpartition("-")[2])
     H = choices.integer(1, LARGEST["H"])
     attributes = (
-        _onnx_attributes(choices, operator, opset, H, layouts)
+        _onnx_attributes(choices, operator, opset, H)
         if operator in OPERATORS
         else _openvino_attributes(choices, operator, H)
     )
     # an empty axis leaves nothing to compute, so only some cases may have one
-    T, N, I = (choices.integer(max(smallest, choices.pick((1, 1, 1, 0))), LARGEST[size]) for size in "TNI")
+    T, N, I = (choices.integer(choices.pick((1, 1, 1, 0)), LARGEST[size]) for size in "TNI")
     T = 1 if operator in STEPS else T
     lens = None
     if operator not in STEPS and _coin(choices):
@@ -74,23 +68,21 @@ def choose_case(
         I=I,
         H=H,
         opset=opset,
-        dtype=choices.pick(dtypes or (opset_dtypes(opset) if operator in OPERATORS else DTYPES)),
-        nan=choices.pick(kinds) if nan else "",
+        dtype=choices.pick(opset_dtypes(opset) if operator in OPERATORS else DTYPES),
+        nan=choices.pick(kinds),
     )
 
 
-def _coin(choices: Choices) -> bool:
+def _coin(choices: Generator) -> bool:
     return choices.pick((False, True))
 
 
-def _maybe(choices: Choices, attributes: dict[str, Any], name: str, values: Sequence[Any]) -> None:
+def _maybe(choices: Generator, attributes: dict[str, Any], name: str, values: Sequence[Any]) -> None:
     if _coin(choices):
         attributes[name] = choices.pick(values)
 
 
-def _onnx_attributes(
-    choices: Choices, operator: str, opset: int, hidden_size: int, layouts: Sequence[int]
-) -> dict[str, Any]:
+def _onnx_attributes(choices: Generator, operator: str, opset: int, hidden_size: int) -> dict[str, Any]:
     """Choose, for each attribute of the operator at that opset, its absence or any allowed value."""
     attributes: dict[str, Any] = {}
     _maybe(choices, attributes, "direction", ["bidirectional", "reverse", "forward"])
@@ -98,7 +90,7 @@ def _onnx_attributes(
     if choices.pick((True, True, True, False)):
         attributes["hidden_size"] = hidden_size
     if opset >= 14:
-        _maybe(choices, attributes, "layout", layouts)
+        _maybe(choices, attributes, "layout", (0, 1))
     if opset < VERSIONS["LSTM"][1]:
         _maybe(choices, attributes, "output_sequence", [0, 1])
     if operator == "GRU" and opset >= VERSIONS["GRU"][1]:
@@ -107,13 +99,13 @@ def _onnx_attributes(
         _maybe(choices, attributes, "input_forget", [1, 0])
     if _coin(choices):
         num_directions = 2 if attributes.get("direction") == "bidirectional" else 1
-        attributes |= choose_activations(choices, operator, num_directions)
+        attributes |= _activations(choices, operator, num_directions)
     elif operator == "RNN" and _coin(choices):
         attributes["activations"] = ["Tanh", "Tanh"]  # the schema's default, in any direction
     return attributes
 
 
-def choose_activations(choices: Choices, operator: str, num_directions: int) -> dict[str, Any]:
+def _activations(choices: Generator, operator: str, num_directions: int) -> dict[str, Any]:
     """Choose ONNX attributes: any functions with any parameters, or fewer if they have defaults."""
     count = num_directions * len(reference.DEFAULT_ACTIVATIONS[operator])
     names = [choices.pick(list(reference.ACTIVATIONS)) for _ in range(count)]
@@ -129,7 +121,7 @@ def choose_activations(choices: Choices, operator: str, num_directions: int) -> 
     return attributes
 
 
-def _openvino_attributes(choices: Choices, operation: str, hidden_size: int) -> dict[str, Any]:
+def _openvino_attributes(choices: Generator, operation: str, hidden_size: int) -> dict[str, Any]:
     """Choose attributes that the specification allows; hidden_size is required."""
     attributes: dict[str, Any] = {"hidden_size": hidden_size}
     if operation not in STEPS:
@@ -145,27 +137,14 @@ def _openvino_attributes(choices: Choices, operation: str, hidden_size: int) -> 
     return attributes
 
 
-def hangs_on_rounding(case: Case, arrays: dict[str, Array] | None = None) -> bool:
+def _hangs_on_rounding(case: Case) -> bool:
     """Return whether rounding may move a pre-activation across the jump of a ThresholdedRelu."""
     if "thresholdedrelu" not in (name.lower() for name in case.attributes.get("activations", ())):
         return False
-    arrays = make_arrays(case) if arrays is None else arrays
+    arrays = make_arrays(case)
     near = 1e-9 if case.dtype == "float64" else 1e-4  # far above the error of a pre-activation
     below, above = (expected_outputs(case, arrays, threshold_shift=shift) for shift in (-near, near))
     return not all(np.array_equal(b, a, equal_nan=True) for b, a in zip(below, above, strict=True))
-
-
-class Generator:
-    """Choices of a random generator, the same on every machine and version of Python."""
-
-    def __init__(self, seed: str) -> None:
-        self._random = random.Random(seed)
-
-    def integer(self, low: int, high: int) -> int:
-        return low + int(self._random.random() * (high - low + 1))
-
-    def pick(self, values: Sequence[_T]) -> _T:
-        return values[self.integer(0, len(values) - 1)]
 
 
 def random_cases(seed: int, count: int, *, operators: Sequence[str] = OPERATORS) -> list[Case]:
@@ -198,6 +177,6 @@ def random_cases(seed: int, count: int, *, operators: Sequence[str] = OPERATORS)
 def _random_case(seed: int, number: int, operator: str) -> Case:
     generator = Generator(f"{seed} {number} {operator}")
     while True:
-        case = replace(choose_case(generator, operator), name=f"{operator}-random-{seed}-{number}")
-        if not hangs_on_rounding(case):
+        case = replace(_any_case(generator, operator), name=f"{operator}-random-{seed}-{number}")
+        if not _hangs_on_rounding(case):
             return case

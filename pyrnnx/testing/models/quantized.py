@@ -38,7 +38,9 @@ def outputs(layer: QuantizedLayer, arrays: Mapping[str, AnyArray]) -> dict[str, 
     options = {key: given[key] for key in given if key != "direction" and not key.startswith("activation")}
     Y = np.zeros((T, *shape))
     for d, is_backward in enumerate(op.direction.reversed):
-        of_direction = {name: array[d : d + 1] for name, array in weights.items()} | oracle.activations(op.activations[d])
+        of_direction = {name: array[d : d + 1] for name, array in weights.items()} | oracle.activations(
+            op.activations[d]
+        )
         ran = np.full(N, True)
         for step in range(max(lengths, default=0)):
             codes, ran = rounded(h[d], ran), lengths > step

@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from layers import DTYPES
 from openvino_layers import DEFAULTS, assert_same, function
 from rows import each_row, few_rows
 
 from pyrnnx import ACTIVATIONS, PyrnnxError
 from pyrnnx.frontends.openvino import lstm_cell, lstm_sequence
-from pyrnnx.testing import strategies
 from pyrnnx.testing.cases import (
     OPENVINO_CASES,
     OPERATIONS,
@@ -26,6 +23,7 @@ from pyrnnx.testing.cases import (
     Case,
     expected_outputs,
     make_arrays,
+    random_cases,
 )
 from pyrnnx.testing.numbers import Array, assert_close, numpy_dtype, tolerance_of
 
@@ -95,11 +93,9 @@ def test_each_feature_in_every_other_dtype(case: Case, dtype: np.dtype[Any]) -> 
     check(case, dtype)
 
 
-@each_row("operation", OPERATIONS)
-@settings(max_examples=10)
-@given(data=st.data())
-def test_drawn_case(operation: str, data: st.DataObject) -> None:
-    check(data.draw(strategies.cases(operation, nan=True)))
+@each_row("case", random_cases(1, 80, operators=OPERATIONS))
+def test_random_case(case: Case) -> None:
+    check(case)
 
 
 @each_sequence

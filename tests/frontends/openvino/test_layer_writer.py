@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
 from layers import bfloat16, float16, float32, float64
 from lxml import etree
 from openvino_irs import run_exported
@@ -21,37 +20,31 @@ from pyrnnx.errors import UnsupportedError
 from pyrnnx.frontends.onnx import from_node
 from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, read_layer, read_model, to_onnx, write_layer, write_model
 from pyrnnx.operator.op import Activation
-from pyrnnx.testing.cases import OPERATORS, Case, make_arrays
+from pyrnnx.testing.cases import OPERATORS, Case, make_arrays, random_cases
 from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
 from pyrnnx.testing.onnx_models import make_node
-from pyrnnx.testing.strategies import cases
 
 each_operator = pytest.mark.parametrize("operator", OPERATORS)
 
 
-@each_operator
-def test_every_operator_reads_back_or_is_refused(operator: str) -> None:
-    @settings(max_examples=20)
-    @given(cases(operator))
-    def check(case: Case) -> None:
+def test_every_operator_reads_back_or_is_refused() -> None:
+    for case in random_cases(1, 60):
         arrays = make_arrays(case)
         layer = from_node(make_node(case, arrays), arrays, case.opset)
         version = 1 if layer.op.input_forget else 5
         if ("P" in case.inputs and version == 5) or len(set(layer.op.activations)) > 1:
-            with pytest.raises(UnsupportedError, match=rf"^{operator}: .*{operator}Sequence-{version}"):
+            with pytest.raises(UnsupportedError, match=rf"^{case.operator}: .*{case.operator}Sequence-{version}"):
                 write_layer(layer)
-            return
+            continue
         if layer.op.input_forget and layer.op.activations[0][0].name != "Sigmoid":
-            with pytest.raises(UnsupportedError, match=rf"^{operator}: input_forget with activation .* translated"):
+            with pytest.raises(UnsupportedError, match=r"^LSTM: input_forget with activation .* translated"):
                 write_layer(layer)
-            return
+            continue
         read = read_layer(write_layer(layer))
         assert (read.op, read.dtype) == (layer.op, case.dtype)
-        assert read.operation is OPERATIONS[f"{operator}Sequence-{version}"]
+        assert read.operation is OPERATIONS[f"{case.operator}Sequence-{version}"]
         assert read.sizes == {"I": case.I}
         assert write_layer(read) == write_layer(layer)
-
-    check()
 
 
 SPELLING = """<layer id="14" name="g" type="GRUSequence" version="opset5">

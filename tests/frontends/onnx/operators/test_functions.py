@@ -6,16 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
-from hypothesis import assume, event, given, note
-from hypothesis import strategies as st
 from layers import DTYPES, bfloat16, float16, float32, float64
 from rows import each_row, few_rows
 
 import pyrnnx.frontends.onnx as frontend
 from pyrnnx import Direction
-from pyrnnx.testing import strategies
-from pyrnnx.testing.cases import CASES, OPERATORS, OPTIONAL, OUTPUTS, Case, expected_outputs, make_arrays, opset_dtypes
+from pyrnnx.testing.cases import (
+    CASES,
+    OPERATORS,
+    OPTIONAL,
+    OUTPUTS,
+    Case,
+    expected_outputs,
+    make_arrays,
+    opset_dtypes,
+    random_cases,
+)
 from pyrnnx.testing.numbers import Array, assert_close, numpy_dtype, tolerance_of
 
 each_operator = each_row("operator", OPERATORS)
@@ -201,16 +207,9 @@ def test_unused_forget_gate_is_not_read() -> None:
     assert_same(run(case, arrays), expected)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
-@given(data=st.data())
-def test_drawn_case_agrees_with_the_oracle(operator: str, data: st.DataObject) -> None:
-    case = data.draw(strategies.cases(operator, nan=True))
+@few_rows("case", random_cases(1, 60), random_cases(2, 600))
+def test_random_case_agrees_with_the_oracle(case: Case) -> None:
     arrays = make_arrays(case)
-    assume(not strategies.hangs_on_rounding(case, arrays))
-    expected = expected_outputs(case, arrays)
-    largest = max(np.abs(y).max(initial=0) for y in expected)
-    event(f"{case.dtype}, opset {case.opset}")
-    note(f"largest expected magnitude: {largest:.3g}")
-    outputs = getattr(frontend, operator.lower())(**arrays, **case.attributes, opset=case.opset)
-    assert [y.dtype for y in outputs] == [numpy_dtype(case.dtype)] * len(OUTPUTS[operator])
-    assert_close(outputs, expected, tolerance_of(case.dtype), case)
+    outputs = getattr(frontend, case.operator.lower())(**arrays, **case.attributes, opset=case.opset)
+    assert [y.dtype for y in outputs] == [numpy_dtype(case.dtype)] * len(OUTPUTS[case.operator])
+    assert_close(outputs, expected_outputs(case, arrays), tolerance_of(case.dtype), case)
