@@ -19,13 +19,11 @@ def lines(texts: Iterable[str]) -> str:
     return "".join(f'<div style="padding:2px 8px">{text(line)}</div>' for line in texts)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, marked: Sequence[bool] = ()) -> str:
-    """Return a table; rows whose entry in `marked` is true are bold."""
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table with a head."""
     cells = "".join(f'<th style="{_CELL}">{text(cell)}</th>' for cell in head)
     parts = [f"<tr>{cells}</tr>"]
-    for i, row in enumerate(rows):
-        weight = ";font-weight:bold" if i < len(marked) and marked[i] else ""
-        parts.append("<tr>" + "".join(f'<td style="{_CELL}{weight}">{text(cell)}</td>' for cell in row) + "</tr>")
+    parts += ["<tr>" + "".join(f'<td style="{_CELL}">{text(cell)}</td>' for cell in row) + "</tr>" for row in rows]
     return f'<table style="border-collapse:collapse;margin:4px 0">{"".join(parts)}</table>'
 
 

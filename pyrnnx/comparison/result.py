@@ -19,7 +19,6 @@ class Views(NamedTuple):
 
     lines: Callable[[Any], list[str]]
     to_dict: Callable[[Any], dict[str, Any]]
-    html: Callable[[Any], str]
 
 
 class Result(ABC):
@@ -108,9 +107,6 @@ class Result(ABC):
         tolerances. In a comparison of models, only the first pair of layers that differs has "gates".
         """
         return self._views.to_dict(self)
-
-    def _repr_html_(self) -> str:
-        return self._views.html(self)
 
     def __str__(self) -> str:
         return "\n".join(self._views.lines(self))

@@ -103,19 +103,6 @@ def test_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(json.loads(capsys.readouterr().out)["outputs"]["Y"]["by_step"]) == 2
 
 
-def test_files_are_written(apart: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    html = tmp_path / "c.html"
-    assert main(["compare", PAIR[0], apart, "--html", str(html)]) == 1
-    page = html.read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>")
-    assert compare(PAIR[0], apart)._repr_html_() in page
-    verdict = "<strong>different (default tolerance): 2 of 2 outputs, 1 of 1 pair of layers</strong>"
-    assert page.index("<h1>") < page.index(verdict) < page.index("<table")
-    assert "color-scheme: light dark" in page
-    assert main(["compare", PAIR[0], apart, "--html", str(html), "--atol", "1"]) == 0
-    assert "<strong>the same (atol=1, rtol=1e-05): 2 outputs on " in html.read_text(encoding="utf-8")
-
-
 def test_a_terminal(apart: str) -> None:
     for other, status, words in ((PAIR[1], 0, "\x1b[1;32mthe same"), (apart, 1, "\x1b[1;31mdifferent")):
         done = in_terminal("compare", PAIR[0], other)

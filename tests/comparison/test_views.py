@@ -1,4 +1,4 @@
-"""Comparisons as text, as JSON and as HTML."""
+"""Comparisons as text and as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from comparisons import BAD_NAME, COMPARISONS, models, nothing, pair
-from lxml import etree, html
 from rows import each_row
 
 from pyrnnx import Comparison
@@ -21,7 +20,7 @@ from pyrnnx.comparison.views.text import layer_lines, model_lines
 
 @each_row("name", COMPARISONS)
 def test_every_form_of_every_comparison(name: str) -> None:
-    """One line, JSON without NaN, and HTML that is well-formed, needs nothing else and fits light and dark pages."""
+    """One line, and JSON without NaN."""
     comparison: Any = COMPARISONS[name]()
     line = repr(comparison)
     assert line.startswith(f"<{type(comparison).__name__} of ")
@@ -30,12 +29,6 @@ def test_every_form_of_every_comparison(name: str) -> None:
     plain = comparison.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain["equal"] is comparison.equal()
-    text = comparison._repr_html_()
-    tree = html.fragment_fromstring(text)  # recovering: old versions of libxml2 do not know <details>
-    assert etree.fromstring(text) is not None
-    assert {one.tag for one in tree.iter()} <= {"div", "table", "tr", "th", "td", "details", "summary"}
-    assert not any(word in text for word in ("http", "script>", "src=", "\x1b", "background"))
-    assert len(text) < 30_000
 
 
 def test_what_reprs_say() -> None:
@@ -84,20 +77,6 @@ def test_relative_numbers() -> None:
         )
 
 
-def test_html_says_what_the_text_says() -> None:
-    comparison = pair()
-    tree = html.fragment_fromstring(comparison._repr_html_())
-    assert "<script>alert(1)</script> & 'x'" in comparison.a
-    assert comparison.a.replace("\x1b", "\\x1b") in tree.text_content()
-    (block,) = [one for one in comparison.weights if one.largest]
-    assert f"W reverse: f {block.largest:.3g} ({block.largest_relative:.3g})" in tree.text_content()
-    assert f"first apart: {comparison.first_difference}" in tree.text_content()
-    assert "first gate apart: f_in" in tree.text_content()
-    bold = {row[0].text for row in tree.iter("tr") if "bold" in (row[0].get("style") or "")}
-    assert bold == {"Y", "Y_h", "Y_c"}
-    assert "weights: the same" in COMPARISONS["the same"]()._repr_html_()
-
-
 # Text
 
 
@@ -127,6 +106,3 @@ def test_layers_that_are_alike_have_no_empty_table() -> None:
     head, *rest = str(comparison).splitlines()
     assert head == f"{comparison.a} and {comparison.b}"  # type: ignore[attr-defined]
     assert not any(line.startswith("--") for line in rest)
-    page = comparison._repr_html_()
-    assert head in html.fragment_fromstring(page).text_content()
-    assert all(len(list(one.iter("tr"))) > 1 for one in html.fragment_fromstring(page).iter("table"))

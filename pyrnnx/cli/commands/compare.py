@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from pyrnnx import comparison
-from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import MODEL_FILE, Atol, Dims, Inputs, Json, Rtol, Seed, sizes
@@ -18,9 +15,8 @@ from pyrnnx.cli.output import DIFFERENT, SUCCESS, Result, console
 from pyrnnx.comparison.agreement import Tolerance, first_apart, tolerance_of
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.models import ModelComparison
-from pyrnnx.comparison.views.notebook import to_html
 from pyrnnx.comparison.views.text import layer_lines, model_lines, verdict, wrapped
-from pyrnnx.errors import ArgumentError, printable, shown
+from pyrnnx.errors import ArgumentError, shown
 
 _STYLES = {"same": "bold green", "different": "bold red", "not decided": "bold yellow"}
 
@@ -28,7 +24,7 @@ _STYLES = {"same": "bold green", "different": "bold red", "not decided": "bold y
 @command(
     "compare",
     "pyrnnx compare model.onnx model.xml",
-    "pyrnnx compare a.onnx b.onnx --dim batch=8 --rtol 1e-3 --html apart.html",
+    "pyrnnx compare a.onnx b.onnx --dim batch=8 --rtol 1e-3",
     notes=(
         "Exit status: 0 if all numbers of outputs and paired layers agree; 1 if any differ, or if it is not decided "
         "whether the two are the same; 2 for errors, also if the inputs of the two are different. A layer without a "
@@ -46,20 +42,15 @@ def compare(
     atol: Atol = None,
     rtol: Rtol = None,
     seed: Seed = 0,
-    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the comparison as HTML.")] = None,
     as_json: Json = False,
 ) -> Result:
     """Compare two models or layers: their conventions and their numbers."""
     tolerance, open_sizes = tolerance_of(atol, rtol), sizes("compare: --dim", dims)
     arrays = inputs_of("compare: --input", inputs, a)
-    if html is not None:
-        check_report("compare: --html", html)
     try:
         result = comparison.compare(a, b, arrays, seed=seed, dims=open_sizes or None)
     except MemoryError:
         raise ArgumentError(f"compare: {shown(a)} and {shown(b)}: not enough memory") from None
-    if html is not None:
-        write_files("compare: --html", {Path(html): [_page(result, tolerance).encode("utf-8", "backslashreplace")]})
     status = SUCCESS if result.equal(*tolerance) else DIFFERENT
     if as_json:
         return Result(_data(result, tolerance), status=status)
@@ -79,22 +70,3 @@ def _data(result: Comparison | ModelComparison, tolerance: Tolerance) -> dict[st
     if isinstance(result, ModelComparison):
         data["first_difference"] = first_apart(result.values, tolerance)
     return data
-
-
-_STYLE = """\
-:root { color-scheme: light dark }
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.3rem }
-td { overflow-wrap: anywhere }
-summary { cursor: pointer; padding: 4px 8px }"""
-
-
-def _page(result: Comparison | ModelComparison, tolerance: Tolerance) -> str:
-    title = escape(printable(f"{result.a} and {result.b}"))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">\n'
-        f"<title>pyrnnx compare: {title}</title>\n<style>\n{_STYLE}\n</style></head>\n<body>\n"
-        f"<h1>{title}</h1>\n<p><strong>{verdict(result, tolerance)}</strong></p>\n"
-        f"{to_html(result, tolerance=tolerance)}\n</body></html>\n"
-    )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, zip_longest
-from typing import NamedTuple
 
 from pyrnnx.comparison.agreement import DEFAULT, Tolerance, first_apart
-from pyrnnx.comparison.aspects import Difference
 from pyrnnx.comparison.distances import Deviation
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.models import ModelComparison
@@ -67,70 +65,46 @@ def wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-class Section(NamedTuple):
-    """Two layers or models: aspects that differ, notes, and differences of outputs, for text and for HTML."""
-
-    title: str
-    aspects: Sequence[Difference]
-    notes: list[str]
-    output: str  # what the deviations are of
-    deviations: Mapping[str, Deviation]
-    places: list[str]
-
-
-def layer_section(comparison: Comparison, gates: bool, tolerance: Tolerance) -> Section:
-    """Return the section of two layers; `gates` adds the first differences inside a step, which must be computed."""
-    notes = [f"paired by: {comparison.paired_by}"] if comparison.paired_by else []
-    if comparison.not_compared:
-        notes.append(f"not compared: {printable(comparison.not_compared)}")
-    elif not comparison.operators:
-        notes.append("operators: the same")
-    notes += _calls(comparison) + _undecided_lines(comparison, tolerance)
-    if comparison.weights_source:
-        notes.append(f"weights of both: {printable(comparison.weights_source)}")
-    notes += in_lines(comparison.weights) if comparison.weights else []
-    places = apart_lines(comparison, gates=gates, tolerance=tolerance) if part(comparison, tolerance) else []
-    aspects = (*comparison.conventions, *comparison.operators)
-    return Section(_title(comparison), aspects, notes, "", comparison.deviations, places)
-
-
-def model_section(comparison: ModelComparison, tolerance: Tolerance) -> Section:
-    notes = [f"layer without a counterpart: {name}" for name in comparison.unpaired]
-    notes += _calls(comparison) + _undecided_lines(comparison, tolerance)
-    notes += [f"{difference.aspect}: {difference.a}; {difference.b}" for difference in comparison.outputs]
-    notes += [f"outputs: not compared: {comparison.not_compared}"] if comparison.not_compared else []
-    return Section(_title(comparison), (), notes, "output ", comparison.deviations, value_notes(comparison, tolerance))
-
-
 def layer_lines(
     comparison: Comparison, *, gates: bool = True, tolerance: Tolerance = DEFAULT, width: int | None = None
 ) -> list[str]:
-    """Return the text on two layers, in lines of at most `width` columns if that is set."""
-    lines = _table(comparison, width) or wrapped(_title(comparison), width, "    ")
-    return lines + _section_lines(layer_section(comparison, gates, tolerance), width)
+    """Return the text on two layers, in lines of at most `width` columns if that is set.
+
+    `gates` adds the first differences inside a step, which must be computed.
+    """
+    lines = [f"paired by: {comparison.paired_by}"] if comparison.paired_by else []
+    if comparison.not_compared:
+        lines.append(f"not compared: {printable(comparison.not_compared)}")
+    elif not comparison.operators:
+        lines.append("operators: the same")
+    lines += _calls(comparison) + _undecided_lines(comparison, tolerance)
+    if comparison.weights_source:
+        lines.append(f"weights of both: {printable(comparison.weights_source)}")
+    lines += in_lines(comparison.weights) if comparison.weights else []
+    lines += [f"largest difference of {name}: {in_words(apart)}" for name, apart in comparison.deviations.items()]
+    lines += apart_lines(comparison, gates=gates, tolerance=tolerance) if part(comparison, tolerance) else []
+    return (_table(comparison, width) or _title(comparison, width)) + _all_wrapped(lines, width)
 
 
 def model_lines(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT, width: int | None = None) -> list[str]:
     """Return the text on two models; only the first pair of layers that differs has gates."""
-    lines = wrapped(_title(comparison), width, "    ")
+    lines = _title(comparison, width)
     first = first_pair(comparison, tolerance)
     for pair in comparison.layers.values():
         lines += ["", *layer_lines(pair, gates=pair is first, tolerance=tolerance, width=width)]
-    return [*lines, "", *_section_lines(model_section(comparison, tolerance), width)]
+    notes = [f"layer without a counterpart: {name}" for name in comparison.unpaired]
+    notes += _calls(comparison) + _undecided_lines(comparison, tolerance)
+    notes += [f"{difference.aspect}: {difference.a}; {difference.b}" for difference in comparison.outputs]
+    notes += [f"outputs: not compared: {comparison.not_compared}"] if comparison.not_compared else []
+    outputs = comparison.deviations.items()
+    notes += [f"largest difference of output {shown(name)}: {in_words(apart)}" for name, apart in outputs]
+    return [*lines, "", *_all_wrapped([*notes, *value_notes(comparison, tolerance)], width)]
 
 
 def settings_lines(comparison: Comparison, width: int) -> list[str]:
     """Return how conventions, operators and weights differ."""
     same = [] if comparison.operators else ["operators: the same"]
     return [*_table(comparison, width), *_all_wrapped([*same, *in_lines(comparison.weights)], width)]
-
-
-def _section_lines(section: Section, width: int | None) -> list[str]:
-    numbers = [
-        f"largest difference of {section.output}{shown(name) if section.output else name}: {in_words(deviation)}"
-        for name, deviation in section.deviations.items()
-    ]
-    return _all_wrapped([*section.notes, *numbers, *section.places], width)
 
 
 def _table(comparison: Comparison, width: int | None) -> list[str]:
@@ -143,8 +117,8 @@ def _all_wrapped(lines: Iterable[str], width: int | None) -> list[str]:
     return [part for line in lines for part in wrapped(line, width, "    ")]
 
 
-def _title(comparison: Comparison | ModelComparison) -> str:
-    return printable(f"{comparison.a} and {comparison.b}")
+def _title(comparison: Comparison | ModelComparison, width: int | None) -> list[str]:
+    return wrapped(printable(f"{comparison.a} and {comparison.b}"), width, "    ")
 
 
 def part(comparison: Comparison, tolerance: Tolerance = DEFAULT) -> bool:
