@@ -165,7 +165,7 @@ Versions: {versions}.
 
 
 def conformance_page(report: Mapping[str, Any]) -> str:
-    """Return the page of a report: counts by runtime and feature, then what fails with the simplest case."""
+    """Return the page of a report: counts by runtime and feature, then what fails with the first case of each kind."""
     versions = report["environment"] | report["runtimes"]
     return CONFORMANCE.format(
         command=report["command"],
@@ -185,22 +185,21 @@ def _suite(suite: Mapping[str, Any], versions: Mapping[str, str]) -> Iterable[st
     if unable := [f"{name} {versions[name]}" for name in versions if name not in able]:
         lines.append(f"- not expressible in {_escaped(', '.join(unable))}")
     yield "\n".join(lines)
+    if suite["cases"].startswith("random"):
+        return
     rows = (
-        [f"{_escaped(feature)}: {_escaped(FEATURES[feature].meaning)}", *(_counts(by_name[name]) for name in able)]
+        [f"{_escaped(feature)}: {_escaped(FEATURES[feature])}", *(_counts(by_name[name]) for name in able)]
         for feature, by_name in suite["features"].items()
     )
     yield _table(list(map(_escaped, able)), rows, "feature")
-    if suite["cases"].startswith("random"):
-        yield "A random case counts for each feature that it uses."
-        return
     yield (
-        "A case counts for the feature that it tests, even if another feature makes it fail. The lists assign each "
-        "failure to the simplest case that fails."
+        "A case counts for the feature that it tests, even if another feature makes it fail. The lists name the first "
+        "case of each operator: simple cases come first, and often explain the others."
     )
     for name in able:
         if faults := suite["faults"][name]:
             yield f"### {_escaped(f'{name} {versions[name]}')}"
-            yield "\n".join(_fault_lines(faults, {case["name"]: case for case in suite["verdicts"]}))
+            yield "\n".join(_fault_lines(name, faults, {case["name"]: case for case in suite["verdicts"]}))
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -208,17 +207,20 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(parts + [f"{counts[status]} {word}" for status, word in WORDS.items() if counts[status]]) or "-"
 
 
-def _fault_lines(faults: Iterable[Mapping[str, Any]], cases: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
-    """Yield a line for each status and set of features, with the cases of all operators."""
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+def _fault_lines(
+    runtime: str, faults: Iterable[Sequence[str]], cases: Mapping[str, Mapping[str, Any]]
+) -> Iterable[str]:
+    """Yield a line for each status and feature, with the first case of each operator."""
+    groups: dict[tuple[str, str], list[Sequence[str]]] = {}
     for fault in faults:
-        groups.setdefault((fault["status"], ", ".join(fault["features"])), []).append(fault)
-    for (status, features), group in groups.items():
-        names = ", ".join(f"`{printable(fault['case'])}`" for fault in group)
-        count = sum(len(fault["found"]) for fault in group)
+        case = cases[fault[0]]
+        groups.setdefault((case["verdicts"][runtime]["status"], case["feature"]), []).append(fault)
+    for (status, feature), group in groups.items():
+        names = ", ".join(f"`{printable(fault[0])}`" for fault in group)
+        count = sum(map(len, group))
         seen = f" ({count} cases)" if count > len(group) else ""
-        reasons = dict.fromkeys(_escaped(cases[fault["case"]].get("tells", "")) for fault in group)
-        yield f"- {status}, {_escaped(features)}: {names}{seen}. {' '.join(reasons)}".rstrip()
+        reasons = dict.fromkeys(_escaped(cases[fault[0]].get("tells", "")) for fault in group)
+        yield f"- {status}, {_escaped(feature)}: {names}{seen}. {' '.join(reasons)}".rstrip()
 
 
 def _escaped(text: str) -> str:

@@ -71,7 +71,6 @@ def conformance(
             "--export", metavar="DIR", help="Run nothing; write the cases and their results as ONNX backend tests."
         ),
     ] = None,
-    date: Annotated[bool, typer.Option("--date", help="Write today's date into the results.")] = False,
 ) -> Result:
     """Run cases of the recurrent operators in runtimes, and report which results are right, wrong or missing.
 

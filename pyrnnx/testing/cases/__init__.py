@@ -6,7 +6,7 @@ dtype, layout, version and boundary, at least one named case fails if it is igno
 
 from pyrnnx.testing.cases import activations, attributes, openvino, sizes, versions
 from pyrnnx.testing.cases.arrays import draw, expected_outputs, make_arrays
-from pyrnnx.testing.cases.case import FEATURES, PARAMETERS, Case, Feature
+from pyrnnx.testing.cases.case import FEATURES, PARAMETERS, Case
 from pyrnnx.testing.cases.operators import (
     INPUTS,
     OPERATIONS,
@@ -39,7 +39,6 @@ __all__ = [
     # tables
     "CASES",
     "FEATURES",
-    "Feature",
     "NAMED",
     "OPENVINO_CASES",
     "random_cases",

@@ -1,8 +1,8 @@
-"""Case of one recurrent operator, and the features that it may use."""
+"""Case of one recurrent operator, and the features that named cases test."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +38,7 @@ class Case:
     nan : str
         Position of NaN in X: "padding" (every step beyond a row's length), "row" (one step of one row) or "".
     feature : str
-        Subject of a named case: a key of `FEATURES`.
+        Subject of a named case, a key of `FEATURES`; empty for random ones.
     tells : str
         A sentence on the mistake that this case detects.
     source : str
@@ -91,13 +91,6 @@ class Case:
             left_out.add("sequence_lens")
         return tuple(name for name in INPUTS[self.operator] if name not in left_out)
 
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The feature of a named case; of any other case every feature of the table that it uses."""
-        if self.feature:
-            return (self.feature,)
-        return tuple(row.label for row in FEATURES.values() if row.used(self)) or ("defaults",)
-
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of all inputs and outputs."""
         if self.family == "OpenVINO":
@@ -130,111 +123,43 @@ def _openvino_shapes(case: Case) -> dict[str, tuple[int, ...]]:
     return {**whole, **states, **{name: (D, *shape) for name, shape in weights.items()}}
 
 
-@dataclass(frozen=True)
-class Feature:
-    """Subject of a named case.
-
-    Attributes
-    ----------
-    label : str
-        Name; for an argument the name in ONNX's text, also for OpenVINO's operations.
-    meaning : str
-        Behaviour of a runtime that has the feature.
-    used : callable
-        Whether a case uses it.
-    """
-
-    label: str
-    meaning: str
-    used: Callable[[Case], bool]
-
-
-def _never(case: Case) -> bool:
-    return False
-
-
-def _given(name: str, own: str = "") -> Callable[[Case], bool]:
-    """Return a test of whether a case has an input; `own` is its name in OpenVINO."""
-
-    def used(case: Case) -> bool:
-        return (name if case.family == "ONNX" else own or name) in case.given
-
-    return used
-
-
-def _attribute(name: str) -> Callable[[Case], bool]:
-    return lambda case: bool(case.attributes.get(name))
-
-
-def _backward(case: Case) -> bool:
-    return str(case.attributes.get("direction")).lower() in ("reverse", "bidirectional")
-
-
-def _functions(case: Case) -> list[str]:
-    canonical = {name.lower(): name for name in reference.ACTIVATIONS}
-    return [canonical[name.lower()] for name in case.attributes.get("activations", ())]
-
-
-def _alphas_and_betas(case: Case) -> tuple[int, int]:
-    """Return the number of alphas and of betas."""
-    plural = "activation" if case.family == "ONNX" else "activations"
-    alphas, betas = (len(case.attributes.get(f"{plural}_{key}", ())) for key in ("alpha", "beta"))
-    return alphas, betas
-
-
-def _default_parameters(case: Case) -> bool:
-    taken = [sum(name in takers for name in _functions(case)) for takers in (reference.ALPHA, reference.BETA)]
-    return any(count > available for count, available in zip(taken, _alphas_and_betas(case), strict=True))
-
-
-def _in_other_letters(case: Case) -> bool:
-    names = case.attributes.get("activations", ())
-    if case.family == "OpenVINO":
-        direction = case.attributes.get("direction", "")
-        return any(name != name.lower() for name in (*names, direction))
-    return any(name not in reference.ACTIVATIONS for name in names)
-
-
-_ROWS = (
-    Feature("defaults", "no attribute and no optional input", _never),
-    Feature("B", "biases of W and R", _given("B")),
-    Feature("initial_h", "state before the first step", _given("initial_h", "H")),
-    Feature("initial_c", "cell state before the first step", _given("initial_c", "C")),
-    Feature("P", "peepholes of an LSTM", _given("P")),
-    Feature("sequence_lens", "rows of different lengths; Y is zero beyond them", lambda case: case.lens is not None),
-    Feature(
-        "sequence_lens with reverse",
-        "each row runs backwards over its valid steps",
-        lambda case: case.lens is not None and _backward(case),
-    ),
-    Feature("length 0", "rows without steps have zeros as results", lambda case: 0 in (case.lens or ()) and case.T > 0),
-    Feature("reverse", "from the last step to the first", lambda case: _backward(case) and case.num_directions == 1),
-    Feature("bidirectional", "both directions, each with its weights", lambda case: case.num_directions == 2),
-    Feature("layout=1", "batch first", lambda case: case.layout == 1),
-    Feature("hidden_size left out", "read from the shape of R", lambda case: "hidden_size" not in case.attributes),
-    Feature("clip", "bounds of the inputs of f and g", _attribute("clip")),
-    Feature("activations", "any function for any gate", _attribute("activations")),
-    Feature("activation_alpha/beta", "parameters of the activations", lambda case: any(_alphas_and_betas(case))),
-    Feature("default activation parameters", "those of the ONNX operators with these names", _default_parameters),
-    Feature("names in any case", "activations, and OpenVINO's directions, in upper or lower case", _in_other_letters),
-    Feature("linear_before_reset", "a GRU applies its reset gate after the product", _attribute("linear_before_reset")),
-    Feature("input_forget", "coupled gates of an LSTM", _attribute("input_forget")),
-    Feature("opset 1 to 6", "the oldest versions", lambda case: case.family == "ONNX" and case.opset < 7),
-    Feature("float64", "computed in float64", lambda case: case.dtype == "float64"),
-    Feature("float16", "widened, summed in float32 and rounded once", lambda case: case.dtype == "float16"),
-    Feature("bfloat16", "widened, summed in float32 and rounded once", lambda case: case.dtype == "bfloat16"),
-    Feature("sizes of 1", "one step, row, input or unit", lambda case: 1 in (case.T, case.N, case.I, case.H)),
-    Feature("large sizes", "more than 16 rows, inputs or units", lambda case: max(case.N, case.I, case.H) > 16),
-    Feature("long sequences", "more than a hundred steps", lambda case: case.T > 100),
-    Feature("empty batch", "N = 0; results have that shape", lambda case: case.N == 0),
-    Feature("T = 0", "no steps; states are zeros", lambda case: case.T == 0),
-    Feature("input_size 0", "only the recurrence", lambda case: case.I == 0),
-    Feature("large values", "functions of large arguments", lambda case: case.scale > 50),
-    Feature("NaN in padding", "values beyond a row's length are not read", lambda case: case.nan == "padding"),
-    Feature("NaN in a row", "reaches the results of its own row and no others", lambda case: case.nan == "row"),
-    Feature("all together", "many attributes and inputs at once", _never),
-)
-FEATURES = {row.label: row for row in _ROWS}
+# The subjects of named cases (for an argument the name in ONNX's text, also for OpenVINO's operations), and how a
+# runtime behaves that has them.
+FEATURES = {
+    "defaults": "no attribute and no optional input",
+    "B": "biases of W and R",
+    "initial_h": "state before the first step",
+    "initial_c": "cell state before the first step",
+    "P": "peepholes of an LSTM",
+    "sequence_lens": "rows of different lengths; Y is zero beyond them",
+    "sequence_lens with reverse": "each row runs backwards over its valid steps",
+    "length 0": "rows without steps have zeros as results",
+    "reverse": "from the last step to the first",
+    "bidirectional": "both directions, each with its weights",
+    "layout=1": "batch first",
+    "hidden_size left out": "read from the shape of R",
+    "clip": "bounds of the inputs of f and g",
+    "activations": "any function for any gate",
+    "activation_alpha/beta": "parameters of the activations",
+    "default activation parameters": "those of the ONNX operators with these names",
+    "names in any case": "activations, and OpenVINO's directions, in upper or lower case",
+    "linear_before_reset": "a GRU applies its reset gate after the product",
+    "input_forget": "coupled gates of an LSTM",
+    "opset 1 to 6": "the oldest versions",
+    "float64": "computed in float64",
+    "float16": "widened, summed in float32 and rounded once",
+    "bfloat16": "widened, summed in float32 and rounded once",
+    "sizes of 1": "one step, row, input or unit",
+    "large sizes": "more than 16 rows, inputs or units",
+    "long sequences": "more than a hundred steps",
+    "empty batch": "N = 0; results have that shape",
+    "T = 0": "no steps; states are zeros",
+    "input_size 0": "only the recurrence",
+    "large values": "functions of large arguments",
+    "NaN in padding": "values beyond a row's length are not read",
+    "NaN in a row": "reaches the results of its own row and no others",
+    "all together": "many attributes and inputs at once",
+}
 
 
 # Named cases

@@ -1,7 +1,6 @@
-"""Conformance of runtimes: verdicts on cases, faults and reports; cases as tests of onnx."""
+"""Conformance of runtimes: verdicts on cases, and reports; cases as tests of onnx."""
 
 from pyrnnx.testing.conformance.export import write_cases
-from pyrnnx.testing.conformance.faults import Fault, find_faults
 from pyrnnx.testing.conformance.judge import FAILURES, STATUSES, Verdict, judge
 from pyrnnx.testing.conformance.report import Report, Suite, environment, run_suite, run_suites, select_cases
 from pyrnnx.testing.conformance.text import to_text
@@ -17,10 +16,8 @@ __all__ = [
     "Report",
     "Suite",
     "Verdict",
-    "Fault",
     "FAILURES",
     "STATUSES",
-    "find_faults",
     "to_text",
     # cases as files
     "write_cases",

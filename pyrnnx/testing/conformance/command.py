@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import importlib
 import json
 import os
@@ -54,7 +53,6 @@ def run(
         {runtime.name: runtime.version() for runtime in runtimes},
         tuple(suites),
         command=_command_line(options),
-        date=datetime.date.today().isoformat() if options.date else "",
     )
     problem = ""
     if options.json is not None:
@@ -80,7 +78,6 @@ def export(options: argparse.Namespace) -> str:
         "--function": options.function,
         "--timeout": options.timeout,
         "--refused": options.refused,
-        "--date": options.date,
         "--json": options.json,
     }
     if given := [name for name, value in runs.items() if value]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,6 @@ class Verdict:
         Name of the first output that is wrong, else "".
     difference : float or None
         The largest of that output; None if shape, dtype, NaN or infinity differ.
-    outputs : mapping of str to ndarray
-        The outputs if one is wrong; not in `to_dict`.
     """
 
     case: Case
@@ -44,7 +42,6 @@ class Verdict:
     detail: str = ""
     output: str = ""
     difference: float | None = None
-    outputs: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -90,7 +87,7 @@ def judge(execution: Execution, expected: Sequence[Array] | None = None) -> Verd
         if name in arrays:
             detail, difference = _compared(arrays[name], right, case.dtype)
             if detail:
-                return Verdict(case, "wrong", f"{name}: {detail}", name, difference, arrays)
+                return Verdict(case, "wrong", f"{name}: {detail}", name, difference)
     missing = [name for name in names if name not in arrays]
     return Verdict(case, "right", f"missing outputs: {', '.join(missing)}" if missing else "")
 

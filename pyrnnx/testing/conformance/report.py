@@ -1,4 +1,4 @@
-"""Report of runtimes and cases: verdicts, counts and faults."""
+"""Report of runtimes and cases: verdicts and counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import numpy as np
 from pyrnnx.config import get_config
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.testing.cases import CASES, FEATURES, OPENVINO_CASES, Case, random_cases
-from pyrnnx.testing.conformance.faults import Fault, find_faults
 from pyrnnx.testing.conformance.judge import FAILURES, STATUSES, Verdict, expectation, judge
 from pyrnnx.testing.runtimes import Runtime, execute
 
@@ -50,13 +49,13 @@ class Suite:
         What the cases are: "named cases of ONNX's operators".
     verdicts : mapping of str to tuple of Verdict
         By the name of the runtime, in the order of the cases.
-    faults : tuple of Fault
-        By runtime, status and feature.
+    statuses : tuple of str
+        Statuses that are faults, in their order.
     """
 
     kind: str
     verdicts: Mapping[str, tuple[Verdict, ...]]
-    faults: tuple[Fault, ...] = ()
+    statuses: tuple[str, ...] = FAILURES
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -69,21 +68,26 @@ class Suite:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Features that occur, in the order of their table."""
-        used = {feature for case in self.cases for feature in case.features}
+        """Features of named cases, in the order of their table; none of random ones."""
+        used = {case.feature for case in self.cases}
         return tuple(name for name in FEATURES if name in used)
 
     def counts(self, runtime: str, feature: str | None = None) -> dict[str, int]:
         """Return the number of cases of a feature (default: all) by status, for all statuses in order."""
         counted = dict.fromkeys(STATUSES, 0)
         for verdict in self.verdicts[runtime]:
-            if feature is None or feature in verdict.case.features:
+            if feature is None or feature == verdict.case.feature:
                 counted[verdict.status] += 1
         return counted
 
-    def faults_of(self, runtime: str) -> tuple[Fault, ...]:
-        """Return the faults of a runtime, by its name."""
-        return tuple(fault for fault in self.faults if fault.runtime == runtime)
+    def faults(self, runtime: str) -> list[list[Verdict]]:
+        """Return what fails in a runtime by status, operator and feature; each random case alone."""
+        faults: dict[tuple[str, ...], list[Verdict]] = {}
+        for verdict in self.verdicts[runtime]:
+            if verdict.status in self.statuses:
+                case = verdict.case
+                faults.setdefault((verdict.status, case.operator, case.feature or case.name), []).append(verdict)
+        return sorted(faults.values(), key=lambda fault: self.statuses.index(fault[0].status))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -92,7 +96,10 @@ class Suite:
             "features": {
                 feature: {name: self.counts(name, feature) for name in self.verdicts} for feature in self.features
             },
-            "faults": {name: [fault.to_dict() for fault in self.faults_of(name)] for name in self.verdicts},
+            "faults": {
+                name: [[verdict.case.name for verdict in fault] for fault in self.faults(name)]
+                for name in self.verdicts
+            },
             "verdicts": [
                 case_to_dict(case)
                 | {"verdicts": {name: self.verdicts[name][place].to_dict() for name in self.verdicts}}
@@ -114,15 +121,12 @@ class Report:
         Other versions on which results depend.
     command : str
         Command that created the report, or "".
-    date : str
-        "" unless asked for, so that the same run gives the same report.
     """
 
     runtimes: Mapping[str, str]
     suites: tuple[Suite, ...]
     environment: Mapping[str, str] = field(default_factory=environment)
     command: str = ""
-    date: str = ""
 
     @property
     def failed(self) -> bool:
@@ -133,8 +137,8 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole report as JSON values."""
-        head = {"command": self.command, "date": self.date}
-        return {key: value for key, value in head.items() if value} | {
+        return {
+            "command": self.command,
             "environment": dict(self.environment),
             "runtimes": dict(self.runtimes),
             "suites": [suite.to_dict() for suite in self.suites],
@@ -178,7 +182,7 @@ def run_suite(
     statuses: Sequence[str] = FAILURES,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Suite:
-    """Run cases in runtimes, judge them, and fold what fails into faults.
+    """Run cases in runtimes, and judge them.
 
     Parameters
     ----------
@@ -219,8 +223,7 @@ def run_suite(
                     expected[place] = expectation(execution.case)
                 judged.append(judge(execution, expected.get(place)))
         verdicts[runtime.name] = tuple(judged)
-    faults = [fault for name, judged in verdicts.items() for fault in find_faults(name, judged, statuses=statuses)]
-    return Suite(kind, verdicts, tuple(faults))
+    return Suite(kind, verdicts, tuple(statuses))
 
 
 def select_cases(spec: str) -> dict[str, tuple[Case, ...]]:

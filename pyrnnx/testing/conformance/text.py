@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyrnnx.errors import printable
 from pyrnnx.testing.cases import Case
-from pyrnnx.testing.conformance.faults import Fault
+from pyrnnx.testing.conformance.judge import Verdict
 from pyrnnx.testing.conformance.report import Report, Suite, case_to_dict
 
 _LETTERS = {"wrong": "w", "refused": "r", "crashed": "c", "timed out": "t", "not expressible": "n"}
@@ -34,10 +34,10 @@ def to_text(report: Report, *, width: int = 80) -> str:
     for suite in report.suites:
         counts = (_filled(line, width, "  ", "    ") for line in _summaries(report, suite))
         parts.append("\n".join([_filled(f"{len(suite.cases)} {suite.kind}:", width, "", "  "), *counts]))
-        if suite.runtimes:
+        if suite.runtimes and suite.features:
             parts += ["\n\n".join(_tables(suite, width)), _filled(_LEGEND, width)]
         for name in report.runtimes:
-            if faults := suite.faults_of(name):
+            if faults := suite.faults(name):
                 lines = [f"{printable(name)}:", *(_fault(fault, width) for fault in faults[:_MOST_FAULTS])]
                 more = len(faults) - _MOST_FAULTS
                 parts.append("\n".join(lines + [f"  - and {more} more, which --json lists"] * (more > 0)))
@@ -82,12 +82,12 @@ def _short_counts(counts: Mapping[str, int]) -> str:
     return " ".join(parts) or "-"
 
 
-def _fault(fault: Fault, width: int) -> str:
-    seen = f" ({len(fault.found)} cases)" if len(fault.found) > 1 else ""
-    lines = [
-        _filled(f"- {fault.status}, {fault.case.operator}: {', '.join(fault.features)}{seen}", width, "  ", "    ")
-    ]
-    texts = (f"case {fault.case.name} ({_describe(fault.case)})", fault.case.tells, fault.verdict.detail)
+def _fault(fault: Sequence[Verdict], width: int) -> str:
+    verdict, case = fault[0], fault[0].case
+    feature = f": {case.feature}" if case.feature else ""
+    seen = f" ({len(fault)} cases)" if len(fault) > 1 else ""
+    lines = [_filled(f"- {verdict.status}, {case.operator}{feature}{seen}", width, "  ", "    ")]
+    texts = (f"case {case.name} ({_describe(case)})", case.tells, verdict.detail)
     return "\n".join([*lines, *(_filled(text, width, "    ", "      ") for text in texts if text)])
 
 

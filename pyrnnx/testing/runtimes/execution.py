@@ -7,7 +7,6 @@ import math
 import os
 import pickle
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
@@ -41,15 +40,12 @@ class Execution:
         Outputs of the runtime, None for each missing one; empty unless it ran.
     detail : str
         One line: what was raised, which signal; empty if there is nothing to say.
-    seconds : float
-        Duration of the run alone.
     """
 
     case: Case
     status: Status
     outputs: Outputs = ()
     detail: str = ""
-    seconds: float = 0.0
 
 
 def execute(
@@ -136,7 +132,7 @@ class _Series:
         if second.status != "ran":
             return second
         detail = f"at the second try; at the first, after other cases: {first.detail}"
-        return Execution(case, "ran", second.outputs, detail, second.seconds)
+        return Execution(case, "ran", second.outputs, detail)
 
     def _attempt(self, case: Case, arrays: Mapping[str, Array]) -> Execution:
         if self._failure is None and self._worker is None:
@@ -145,15 +141,13 @@ class _Series:
             return Execution(case, self._failure[0], (), self._failure[1])
         assert self._worker is not None
         message = pickle.dumps((case, dict(arrays)), pickle.HIGHEST_PROTOCOL)
-        started = time.perf_counter()
         try:
             return Execution(case, *pickle.loads(self._worker.ask(message, timeout=self._timeout)))
         except (DiedError, TimeoutError) as error:
             self._worker = None
-            seconds = time.perf_counter() - started
             if isinstance(error, DiedError):
-                return Execution(case, "crashed", (), str(error), seconds)
-            return Execution(case, "timed out", (), f"no result within {self._timeout:g} s", seconds)
+                return Execution(case, "crashed", (), str(error))
+            return Execution(case, "timed out", (), f"no result within {self._timeout:g} s")
 
     def _load(self) -> tuple[Status, str] | None:
         """Start a worker that is ready for cases, or say why there will be none."""
@@ -207,18 +201,13 @@ def serve_cases(runtime_of: Callable[[bytes], Runtime] = pickle.loads) -> None:
     serve(answer)
 
 
-def _run(runtime: Runtime, case: Case, arrays: Mapping[str, Any]) -> tuple[Status, Outputs, str, float]:
-    started = time.perf_counter()
-    status: Status = "ran"
-    outputs: Outputs = ()
-    detail = ""
+def _run(runtime: Runtime, case: Case, arrays: Mapping[str, Any]) -> tuple[Status, Outputs, str]:
     try:
-        outputs = _as_outputs(case, runtime.run(case, arrays))
+        return "ran", _as_outputs(case, runtime.run(case, arrays)), ""
     except CrashedError as error:
-        status, detail = "crashed", str(error)
+        return "crashed", (), str(error)
     except BaseException as error:  # SystemExit, too, is one runtime's way to refuse
-        status, detail = "refused", line_of(error)
-    return status, outputs, detail, time.perf_counter() - started
+        return "refused", (), line_of(error)
 
 
 def _as_outputs(case: Case, results: Any) -> Outputs:
