@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pytest
 from layers import random_layer, random_weights
 from rows import each_row
 from same_messages import message
@@ -15,7 +14,6 @@ from pyrnnx import (
     ONNX_LAYOUTS,
     OPENVINO_SEQUENCE,
     Activation,
-    ArgumentError,
     Layer,
     RecurrentOp,
     compare,
@@ -125,12 +123,3 @@ def test_a_layer_without_weights_takes_the_other_ones() -> None:
     assert_same(unbound, bound)
     assert_same(bound, unbound)
     assert_same(unbound, unbound)
-    assert_same(
-        unbound,
-        random_layer(op, I, seed=4),
-        inputs=dict(random_layer(op, I, convention=OPENVINO_SEQUENCE, seed=4).weights),
-    )
-    with pytest.raises(ArgumentError, match=r"inputs has W; .* has its weights"):
-        assert_same(bound, bound, inputs={"W": bound.weights["W"]})
-    with pytest.raises(ArgumentError, match=r"inputs has W, but not R; expected both W and R"):
-        assert_same(unbound, bound, inputs={"W": bound.weights["W"]})

@@ -101,27 +101,6 @@ def test_a_method_of_a_layer_has_its_own_weights() -> None:
     assert_same(layer, layer.run)
 
 
-def test_all_that_is_left_has_the_weights() -> None:
-    """The weights of the layer in its own arrangement, without those that a partial function has already."""
-
-    def keywords(layer: Layer, **own: Any) -> dict[str, Any]:
-        return dict(given_to(lambda spy: partial(lambda **arrays: spy(arrays), **own), layer))
-
-    call = ["X", "sequence_lens", "initial_h", "initial_c"]
-    arrays = keywords(LAYER)
-    assert list(arrays) == [*call, *WEIGHTS]
-    for name, weight in WEIGHTS.items():
-        np.testing.assert_array_equal(arrays[name], weight)
-    assert list(keywords(Layer(OP, WEIGHTS["W"], WEIGHTS["R"]))) == [*call, "W", "R"]
-    weights: Any = convert_weights(OP, WEIGHTS, CANONICAL, OPENVINO_SEQUENCE)
-    arrays = keywords(Layer(OP, **weights, convention=OPENVINO_SEQUENCE))
-    assert list(arrays) == ["X", "sequence_lengths", "H", "C", "W", "R", "B"]
-    assert arrays["B"].shape == (1, 4 * H)
-    own = np.zeros(3)
-    assert keywords(LAYER, R=own)["R"] is own
-    assert given_to(lambda spy: lambda X, W, **arrays: spy(list(arrays))) == [*call[1:], "R", "B"]
-
-
 def test_weights_are_given_where_they_are_asked_for_and_not_bound() -> None:
     assert_same(LAYER, lstm)  # hidden_size and the like keep their defaults
     assert_same(LAYER, partial(lstm, **WEIGHTS))

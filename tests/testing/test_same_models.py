@@ -210,7 +210,7 @@ def test_functions_may_write_to_what_they_are_given(model: Model) -> None:
 
 
 REJECTED: list[tuple[dict[str, Any], str]] = [
-    ({"b": 3}, r"assert_same: b is 3; expected a layer, a model, the path of one, a stack, an onnx\.NodeProto"),
+    ({"b": 3}, r"assert_same: b is 3; expected a layer, a model, the path of one, a stack, a module of "),
     ({"a": None}, "assert_same: a is None; expected"),
     ({"a": Layer}, "assert_same: a is the class Layer; expected"),
     ({"inputs": [1]}, r"assert_same: inputs is \[1\]; expected a mapping of arrays by name"),

@@ -16,7 +16,6 @@ from pyrnnx.comparison.models import ModelComparison, compare_models
 from pyrnnx.comparison.models.runs import by_own_names, kept_states
 from pyrnnx.comparison.views.text import model_lines, undecided
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET
 from pyrnnx.models.layers import Layers
 from pyrnnx.models.model import Model
 from pyrnnx.testing.same.functions import chosen_outputs, named_results
@@ -39,7 +38,6 @@ def assert_same(
     outputs: Sequence[str] | None = None,
     atol: float | None = None,
     rtol: float | None = None,
-    opset: int = DEFAULT_OPSET,
     seed: int = 0,
 ) -> None:
     """Fail if two recurrent layers or models, or one of them and a function, give different numbers, and show where.
@@ -50,19 +48,17 @@ def assert_same(
         Any two of these:
 
         - a recurrent layer of any front-end, `pyrnnx.Layer` and those of `read_layer`, `from_node` and `model.layers`
-        - an onnx.NodeProto of an RNN, GRU or LSTM
         - nn.RNN, nn.GRU or nn.LSTM of PyTorch with one layer, or nn.RNNCell, nn.GRUCell, nn.LSTMCell: run by PyTorch
         - a model, a `pyrnnx.Stack`, or the path of a model or layer, as `pyrnnx.load` takes it; compared with a layer
           by its only recurrent layer
         - any other torch.nn.Module, called with tensors, or function, called with NumPy arrays; but not two of them
 
-        A layer or node without weights takes those of `inputs`, else the other layer's, else random ones. A function is
-        called like the other layer or model, see below.
+        A layer without weights takes the other layer's, else random ones. A function is called like the other layer or
+        model, see below.
     inputs : mapping, optional
         Arrays by the names of a (of b, if a is a function): those that its own call has, or ONNX's or OpenVINO's; in
-        a's own arrangement. A node also accepts the names of its inputs, and a layer without weights W, R, B and P.
-        Missing arrays are random, as in `pyrnnx.compare`: states are not zero, and lengths differ, with 0, 1 and all
-        steps among them. Models run several times.
+        a's own arrangement. Missing arrays are random, as in `pyrnnx.compare`: states are not zero, and lengths differ,
+        with 0, 1 and all steps among them. Models run several times.
     outputs : sequence of str, optional
         Names of the outputs to compare. Default: all outputs of a.
     atol, rtol : float, optional
@@ -70,8 +66,6 @@ def assert_same(
         Default: rtol 0 if atol is given, else both are `pyrnnx.testing.numbers.TOLERANCES` of the coarser of the two
         dtypes; for models and functions that are compared with them, `LONG_TOLERANCES`. No rtol applies to integers.
         Dtypes may differ: the message shows them if numbers differ.
-    opset : int
-        Opset of an onnx.NodeProto.
     seed : int
         Seed of the random arrays, 0 or above.
 
@@ -95,7 +89,7 @@ def assert_same(
     layer's own arrangement and dtype: X, sequence_lens, initial_h, initial_c as the layer calls them, or as ONNX,
     OpenVINO (H, C, sequence_lengths) or everyday code does (input, lengths, h0, c0); and the layer's weights W, R, B, P
     (or weight_ih, weight_hh, bias, peepholes). Case and underscores do not matter. The first parameter is X, whatever
-    its name. A parameter with a default other than None keeps it; ``**arrays`` takes the rest, including the layer's
+    its name. A parameter with a default other than None keeps it; ``**arrays`` takes the rest, without the layer's
     weights. Arguments that a function does not take are omitted on both sides: states are then zero, and rows have full
     length. Parameters with other names are an error, except if there are as many as the layer's arguments, or
     ``*arrays``: they take all arguments by position, in the layer's order. A function compared with a model takes all
@@ -159,7 +153,7 @@ def assert_same(
         seed = scalars.integer("assert_same", "seed", seed, 0)
         if inputs is not None and not isinstance(inputs, Mapping):
             raise ArgumentError(f"assert_same: inputs is {shown(inputs)}; expected a mapping of arrays by name")
-        first, second = read_subject("a", a, opset), read_subject("b", b, opset)
+        first, second = read_subject("a", a), read_subject("b", b)
         lines = _difference(first, second, Options(inputs, outputs, rule, seed))
     if lines:
         heading = f"{first.label} (a) and {second.label} (b) are not the same"

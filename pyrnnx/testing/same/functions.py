@@ -43,13 +43,11 @@ class Call:
         return function(*(arrays[name] for name in self.by_place), **named)
 
 
-def read_call(
-    label: str, function: Callable[..., Any], order: Sequence[str], names: Names, weights: Sequence[str] = ()
-) -> Call:
+def read_call(label: str, function: Callable[..., Any], order: Sequence[str], names: Names) -> Call:
     """Return how a function is called: see `pyrnnx.testing.assert_same`.
 
     `order` are the arguments for a call by place, the main one first. Those of `names` that are not in `order`, the
-    weights, are passed only to a parameter of that name, and those of `weights` to ``**arrays`` too.
+    weights, are passed only to a parameter of that name.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -82,24 +80,16 @@ def read_call(
         )
     if left and not {*order} <= {*taken.values()}:
         warn(f"assert_same: {label}: {unknown} is left at None because its name is none of these: {expected}")
-    bound = {name_of(keyword) for keyword in _bound_keywords(function)}
-    return _call(parameters, taken, order, names, [name for name in weights if name not in bound])
+    return _call(parameters, taken, order, names)
 
 
-def _call(
-    parameters: Sequence[Parameter],
-    taken: Mapping[str, str],
-    order: Sequence[str],
-    names: Names,
-    weights: Sequence[str],
-) -> Call:
+def _call(parameters: Sequence[Parameter], taken: Mapping[str, str], order: Sequence[str], names: Names) -> Call:
     nameless = [parameter.name for parameter in parameters if parameter.kind is Parameter.POSITIONAL_ONLY]
     by_place = [taken[name] for name in takewhile(taken.__contains__, nameless)]
     by_name = {name: parameter for parameter, name in taken.items() if parameter not in nameless}
     rest = [name for name in order if name not in taken.values()]
     kinds = {parameter.kind for parameter in parameters}
     if Parameter.VAR_KEYWORD in kinds:
-        rest += [name for name in weights if name not in taken.values()]
         by_name |= {name: next(iter(names.get(name, (name,)))) for name in rest}
     elif Parameter.VAR_POSITIONAL in kinds and list(by_name) == list(order)[: len(by_name)]:
         # Parameters before *arrays are positional too.
@@ -120,11 +110,6 @@ def _lookup(names: Names) -> Callable[[str], str | None]:
     ranked += [(spelling, name) for name, spellings in names.items() for spelling in spellings[1:]]
     exact, loose = dict(reversed(ranked)), {plain(spelling): name for spelling, name in reversed(ranked)}
     return lambda spelling: exact.get(spelling) or loose.get(plain(spelling))
-
-
-def _bound_keywords(function: Any) -> set[str]:
-    """Return what the signature hides in ``**arrays``: keywords of a partial function, weights of a layer's method."""
-    return {*getattr(function, "keywords", ()), *getattr(getattr(function, "__self__", None), "weights", ())}
 
 
 def _is_open(parameter: Parameter) -> bool:

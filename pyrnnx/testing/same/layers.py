@@ -18,7 +18,7 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import AXIS_NAMES, CANONICAL, OUTPUTS, Convention, rearrange
 from pyrnnx.testing.same import torch_modules
 from pyrnnx.testing.same.functions import Call, chosen_outputs, named_results
-from pyrnnx.testing.same.subjects import WEIGHTS, FunctionSubject, LayerSubject, Options, own_weights
+from pyrnnx.testing.same.subjects import FunctionSubject, LayerSubject, Options, own_weights
 
 Arrays = Mapping[str, AnyArray]
 Either = LayerSubject | FunctionSubject
@@ -58,8 +58,7 @@ def _compare(a: Either, b: Either, options: Options, least: int) -> tuple[Sides,
     """Compare both on random lengths that are at least `least`."""
     owner = a if isinstance(a, LayerSubject) else b
     assert isinstance(owner, LayerSubject)
-    given, weights = owner.read_inputs(options.inputs or {})
-    owner = owner.bind(weights)
+    given = owner.read_inputs(options.inputs or {})
     second = b if isinstance(a, LayerSubject) and isinstance(b, LayerSubject) else owner
     layers, arrays = prepared_call(owner.layer, second.layer, given, options.seed, least=least)
     if not arrays["sequence_lens"].any():
@@ -72,8 +71,7 @@ def _compare(a: Either, b: Either, options: Options, least: int) -> tuple[Sides,
     function = next((subject for subject in (a, b) if isinstance(subject, FunctionSubject)), None)
     call, known = None, first.output_names
     if function is not None:
-        held = [name for name in WEIGHTS if name in first.weights]
-        call, known = function.read_call(owner.order, owner.names, held), owner.outputs
+        call, known = function.read_call(owner.order, owner.names), owner.outputs
     spellings = {first.convention.name_of(name): name for name in known} | {name: name for name in known}
     wanted = {spellings[name] for name in chosen_outputs(options.outputs, spellings)}
     sides = _side(a, layers[0], owner, call), _side(b, layers[1], owner, call)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,7 +14,6 @@ from pyrnnx.comparison import opened
 from pyrnnx.comparison.agreement import Rule
 from pyrnnx.comparison.calls import label
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
-from pyrnnx.frontends.onnx.operators.layers import unbound_node
 from pyrnnx.frontends.torch.modules import module_layer
 from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.layers.layer import Layer
@@ -51,7 +50,6 @@ class LayerSubject:
     """A recurrent layer."""
 
     layer: AnyLayer
-    node_names: Mapping[str, str] = field(default_factory=dict)  # of the inputs of an ONNX node, by argument
     module: Any = None  # of PyTorch, which runs it instead of pyrnnx
 
     @property
@@ -85,27 +83,25 @@ class LayerSubject:
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
         """All names of each argument and each weight; the layer's own first."""
-        own = {name: self.convention.name_of(name) for name in EVERYDAY_NAMES if name not in self._absent}
         return {
-            name: tuple(dict.fromkeys((self.node_names.get(name, spelling), spelling, *EVERYDAY_NAMES[name])))
-            for name, spelling in own.items()
+            name: tuple(dict.fromkeys((self.convention.name_of(name), *spellings)))
+            for name, spellings in EVERYDAY_NAMES.items()
+            if name not in self._absent
         }
 
-    def read_inputs(self, given: Mapping[str, Any]) -> tuple[dict[str, AnyArray], dict[str, AnyArray]]:
-        """Return call arguments in canonical axes and weights as passed, by canonical name."""
-        known = {own: name for name, own in self.node_names.items()} | {name: name for name in WEIGHTS}
-        known |= arguments_by_name(self.convention)
+    def read_inputs(self, given: Mapping[str, Any]) -> dict[str, AnyArray]:
+        """Return call arguments in canonical axes by canonical name."""
+        known = arguments_by_name(self.convention)
         arrays: dict[str, AnyArray] = {}
         for key, value in given.items():
             name = known.get(key, key)
-            if name not in self.names or name in arrays:
-                problem = "twice" if name in arrays else shown(key)
-                expected = ", ".join(names[0] for names in self.names.values())
+            if name not in CALL_ARGUMENTS or name not in self.names or name in arrays:
+                problem = f"{shown(name)} twice" if name in arrays else shown(key)
+                expected = ", ".join(names[0] for name, names in self.names.items() if name not in WEIGHTS)
                 raise ArgumentError(f"assert_same: inputs has {problem}; expected names out of {expected}")
             if value is not None:
-                arrays[name] = as_numpy("assert_same: inputs", key, value)
-        weights = {name: arrays.pop(name) for name in WEIGHTS if name in arrays}
-        return {name: self._canonical(name, array) for name, array in arrays.items()}, weights
+                arrays[name] = self._canonical(name, as_numpy("assert_same: inputs", key, value))
+        return arrays
 
     def _canonical(self, name: str, array: AnyArray) -> AnyArray:
         if name == "sequence_lens":
@@ -113,21 +109,6 @@ class LayerSubject:
         axes = self.convention.axes_of(name)
         check.shape("assert_same: inputs", self.convention.name_of(name), array.shape, axes, {})
         return rearrange(array, axes, CANONICAL.axes_of(name))
-
-    def bind(self, weights: Mapping[str, AnyArray]) -> LayerSubject:
-        """Return the layer with the weights that a test passes, if any."""
-        if not weights:
-            return self
-        if isinstance(self.layer, Layer):
-            raise ArgumentError(f"assert_same: inputs has {', '.join(weights)}; {self.label} has its weights")
-        missing = [name for name in ("W", "R") if name not in weights]
-        if missing:
-            raise ArgumentError(
-                f"assert_same: {self.label}: inputs has {', '.join(weights)}, but not {missing[0]}; expected both W "
-                "and R, or no weights"
-            )
-        bind: Callable[..., Layer] = self.layer.bind
-        return replace(self, layer=bind(**weights))
 
 
 @dataclass(frozen=True)
@@ -138,11 +119,11 @@ class FunctionSubject:
     function: Any
     is_module: bool = False
 
-    def read_call(self, order: Sequence[str], names: Mapping[str, Sequence[str]], weights: Sequence[str] = ()) -> Call:
+    def read_call(self, order: Sequence[str], names: Mapping[str, Sequence[str]]) -> Call:
         if self.is_module and torch_modules.takes_states(self.function):
             return Call(tuple(name for name in order if name != "sequence_lens"), {})
         function = self.function.forward if self.is_module else self.function
-        return read_call(self.label, function, order, names, weights)
+        return read_call(self.label, function, order, names)
 
     def run(self, call: Call, arrays: Mapping[str, AnyArray]) -> Any:
         """Call the function with copies, because it may write to its arguments."""
@@ -153,14 +134,11 @@ class FunctionSubject:
 Subject: TypeAlias = LayerSubject | FunctionSubject | Model
 
 
-def read_subject(letter: str, value: Any, opset: int) -> Subject:
+def read_subject(letter: str, value: Any) -> Subject:
     """Return a compared object as a layer, model or function."""
     subject = opened(value)
     if subject is not None:
         return subject if isinstance(subject, Model) else LayerSubject(subject)
-    if hasattr(value, "op_type") and hasattr(value, "attribute") and not isinstance(value, type):
-        unbound = unbound_node(value, {}, opset)
-        return LayerSubject(unbound, dict(unbound.parts.inputs))
     if torch_modules.is_module(value):
         if torch_modules.is_recurrent(value):
             layer = module_layer(value, f"{type(value).__name__} of PyTorch")
@@ -169,8 +147,8 @@ def read_subject(letter: str, value: Any, opset: int) -> Subject:
     if not callable(value) or isinstance(value, type):
         what = f"the class {value.__name__}" if isinstance(value, type) else printable(shown(value))
         raise ArgumentError(
-            f"assert_same: {letter} is {what}; expected a layer, a model, the path of one, a stack, an onnx.NodeProto, "
-            "a module of PyTorch or a function"
+            f"assert_same: {letter} is {what}; expected a layer, a model, the path of one, a stack, a module of "
+            "PyTorch or a function"
         )
     return FunctionSubject(_function_label(value), value)
 
