@@ -75,9 +75,8 @@ class Handle(int):
 
     It must be alive when a session is created; the session then owns a reference to the target.
 
-    A node Python calls its function with NumPy arrays, read-only and valid during the call only; strings have dtype
-    object. The function returns an array of the declared dtype for each output, or None if the output's name is empty.
-    Any thread may call it.
+    A node Python calls its function with NumPy arrays, read-only and valid during the call only. The function returns
+    an array of the declared dtype for each output, or None if the output's name is empty. Any thread may call it.
     """
 
     target: Any

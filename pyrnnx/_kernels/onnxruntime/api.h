@@ -14,7 +14,6 @@ enum { PYRNNX_ORT_API_VERSION = 24 }; /* the first that has all functions below;
 enum { PYRNNX_ORT_FAIL = 1 };                                           /* OrtErrorCode */
 enum { PYRNNX_ORT_INT = 1, PYRNNX_ORT_TEXT = 5 };                       /* OrtOpAttrType */
 enum { PYRNNX_ORT_REQUIRED, PYRNNX_ORT_OPTIONAL, PYRNNX_ORT_VARIADIC }; /* OrtCustomOpInputOutputCharacteristic */
-enum { PYRNNX_ORT_TENSOR = 1 };                                         /* ONNXType */
 
 /* ONNXTensorElementDataType: TensorProto.DataType's numbers, but for the three from 14 on, which are as below. */
 enum {
@@ -22,7 +21,6 @@ enum {
     PYRNNX_ORT_FLOAT = 1,
     PYRNNX_ORT_INT32 = 6,
     PYRNNX_ORT_INT64 = 7,
-    PYRNNX_ORT_STRING = 8,
     PYRNNX_ORT_FLOAT16 = 10,
     PYRNNX_ORT_DOUBLE = 11,
     PYRNNX_ORT_BFLOAT16 = 16
@@ -81,10 +79,6 @@ struct OrtCustomOp {
     FUNCTION(27, OrtStatus *, CustomOpDomain_Add, (OrtCustomOpDomain *, const OrtCustomOp *)) \
     FUNCTION(28, OrtStatus *, AddCustomOpDomain, (OrtSessionOptions *, OrtCustomOpDomain *)) \
     FUNCTION(51, OrtStatus *, GetTensorMutableData, (OrtValue *, void **data)) \
-    FUNCTION(52, OrtStatus *, FillStringTensor, (OrtValue *, const char *const *texts, size_t count)) \
-    FUNCTION(53, OrtStatus *, GetStringTensorDataLength, (const OrtValue *, size_t *length)) \
-    FUNCTION(54, OrtStatus *, GetStringTensorContent, \
-             (const OrtValue *, void *content, size_t length, size_t *offsets, size_t count)) \
     FUNCTION(57, OrtStatus *, CreateTensorTypeAndShapeInfo, (OrtTensorTypeAndShapeInfo **)) \
     FUNCTION(58, OrtStatus *, SetTensorElementType, (OrtTensorTypeAndShapeInfo *, int type)) \
     FUNCTION(59, OrtStatus *, SetDimensions, (OrtTensorTypeAndShapeInfo *, const int64_t *sizes, size_t rank)) \
@@ -93,7 +87,6 @@ struct OrtCustomOp {
     FUNCTION(62, OrtStatus *, GetDimensions, (const OrtTensorTypeAndShapeInfo *, int64_t *sizes, size_t rank)) \
     FUNCTION(63, OrtStatus *, GetSymbolicDimensions, \
              (const OrtTensorTypeAndShapeInfo *, const char **names, size_t rank)) \
-    FUNCTION(67, OrtStatus *, GetValueType, (const OrtValue *, int *type)) \
     FUNCTION(86, OrtStatus *, KernelInfoGetAttribute_int64, (const OrtKernelInfo *, const char *name, int64_t *)) \
     FUNCTION(87, OrtStatus *, KernelInfoGetAttribute_string, \
              (const OrtKernelInfo *, const char *name, char *text, size_t *size)) \

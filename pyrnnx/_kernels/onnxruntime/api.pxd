@@ -11,12 +11,10 @@ cdef extern from "onnxruntime/api.h" nogil:
         PYRNNX_ORT_REQUIRED
         PYRNNX_ORT_OPTIONAL
         PYRNNX_ORT_VARIADIC
-        PYRNNX_ORT_TENSOR
         PYRNNX_ORT_UNDEFINED
         PYRNNX_ORT_FLOAT
         PYRNNX_ORT_INT32
         PYRNNX_ORT_INT64
-        PYRNNX_ORT_STRING
         PYRNNX_ORT_FLOAT16
         PYRNNX_ORT_DOUBLE
         PYRNNX_ORT_BFLOAT16
@@ -75,10 +73,6 @@ cdef extern from "onnxruntime/api.h" nogil:
         OrtStatus *(*CustomOpDomain_Add)(OrtCustomOpDomain *, const OrtCustomOp *) noexcept nogil
         OrtStatus *(*AddCustomOpDomain)(OrtSessionOptions *, OrtCustomOpDomain *) noexcept nogil
         OrtStatus *(*GetTensorMutableData)(OrtValue *, void **data) noexcept nogil
-        OrtStatus *(*FillStringTensor)(OrtValue *, const char *const *texts, size_t count) noexcept nogil
-        OrtStatus *(*GetStringTensorDataLength)(const OrtValue *, size_t *length) noexcept nogil
-        OrtStatus *(*GetStringTensorContent)(const OrtValue *, void *content, size_t length, size_t *offsets,
-                                             size_t count) noexcept nogil
         OrtStatus *(*CreateTensorTypeAndShapeInfo)(OrtTensorTypeAndShapeInfo **) noexcept nogil
         OrtStatus *(*SetTensorElementType)(OrtTensorTypeAndShapeInfo *, int type) noexcept nogil
         OrtStatus *(*SetDimensions)(OrtTensorTypeAndShapeInfo *, const int64_t *sizes, size_t rank) noexcept nogil
@@ -87,7 +81,6 @@ cdef extern from "onnxruntime/api.h" nogil:
         OrtStatus *(*GetDimensions)(const OrtTensorTypeAndShapeInfo *, int64_t *sizes, size_t rank) noexcept nogil
         OrtStatus *(*GetSymbolicDimensions)(const OrtTensorTypeAndShapeInfo *, const char **names,
                                             size_t rank) noexcept nogil
-        OrtStatus *(*GetValueType)(const OrtValue *, int *type) noexcept nogil
         OrtStatus *(*KernelInfoGetAttribute_int64)(const OrtKernelInfo *, const char *name, int64_t *) noexcept nogil
         OrtStatus *(*KernelInfoGetAttribute_string)(const OrtKernelInfo *, const char *name, char *text,
                                                     size_t *size) noexcept nogil

@@ -5,7 +5,6 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 
 from pyrnnx._kernels.onnxruntime.api cimport (
-    PYRNNX_ORT_TENSOR,
     OrtApi,
     OrtCustomOp,
     OrtKernelContext,
@@ -67,16 +66,12 @@ cdef int call_function(function, OrtKernelContext *context) except -1:
         const OrtValue *source
         Value value
         cnp.ndarray array
-        int type = 0
     check(ort.KernelContext_GetInputCount(context, &inputs))
     check(ort.KernelContext_GetOutputCount(context, &outputs))
     arguments = []
     for k in range(inputs):
         source = NULL
         check(ort.KernelContext_GetInput(context, k, &source))
-        check(ort.GetValueType(source, &type))
-        if type != PYRNNX_ORT_TENSOR:
-            raise TypeError(f"Python: input {k} is no tensor")
         check(read_value(source, &value))
         array = view_of(&value)
         array.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Inference of the types and shapes that the operator Recurrent returns."""
+"""Inference of the types and shapes that the operators Recurrent and Unfold return."""
 
 cimport cython
 from libc.stdint cimport int64_t
@@ -152,27 +152,20 @@ cdef OrtStatus *set_output(OrtShapeInferContext *context, size_t place, int type
     return status
 
 
-cdef OrtStatus *infer_rank(OrtShapeInferContext *context, size_t place, int rank,
-                           const int64_t *known) noexcept nogil:
-    """Infer that an output has the type of the input at its place, and that rank, with sizes where `known` has them.
-
-    `known` is NULL, or has a number below 0 for each size that is not known.
-    """
+cdef OrtStatus *infer_unfold(const OrtCustomOp *op, OrtShapeInferContext *context) noexcept nogil:
+    """Infer that the output has the type of X, and three axes of sizes that are not known."""
     cdef:
         OrtTensorTypeAndShapeInfo *source = NULL
-        int64_t sizes[LARGEST_RANK + 1]
-        const char *symbols[LARGEST_RANK + 1]
-        char names[LARGEST_RANK + 1][NAME_SIZE]
+        int64_t sizes[3]
+        const char *symbols[3]
+        char names[3][NAME_SIZE]
         int type = 0, k
-        OrtStatus *status = ort.ShapeInferContext_GetInputTypeShape(context, place, &source)
-    if status != NULL or rank < 0:
-        return status  # the session takes the type from the graph
-    status = ort.GetTensorElementType(source, &type)
+        OrtStatus *status = ort.ShapeInferContext_GetInputTypeShape(context, 0, &source)
+    if status == NULL:
+        status = ort.GetTensorElementType(source, &type)
     if status != NULL:
         return status
-    for k in range(rank):
-        symbols[k], sizes[k] = b"", -1 if known == NULL else max(known[k], -1)
-        if sizes[k] < 0:
-            name_size(names[k])
-            symbols[k] = names[k]
-    return set_output(context, place, type, rank, sizes, symbols)
+    for k in range(3):
+        name_size(names[k])
+        symbols[k], sizes[k] = names[k], -1
+    return set_output(context, 0, type, 3, sizes, symbols)

@@ -24,7 +24,7 @@ from pyrnnx._kernels.onnxruntime.api cimport (
     load_functions,
 )
 from pyrnnx._kernels.onnxruntime.functions cimport compute_python, create_python, destroy_python, infer_python
-from pyrnnx._kernels.onnxruntime.inference cimport infer_recurrent
+from pyrnnx._kernels.onnxruntime.inference cimport infer_recurrent, infer_unfold
 from pyrnnx._kernels.onnxruntime.recurrent cimport (
     INPUT_COUNT,
     compute_recurrent,
@@ -32,7 +32,7 @@ from pyrnnx._kernels.onnxruntime.recurrent cimport (
     destroy_recurrent,
 )
 from pyrnnx._kernels.onnxruntime.runtime cimport ort
-from pyrnnx._kernels.onnxruntime.unfold cimport compute_unfold, create_unfold, destroy_unfold, infer_unfold
+from pyrnnx._kernels.onnxruntime.unfold cimport compute_unfold, create_unfold, destroy_unfold
 
 cdef extern from "onnxruntime/register.h":
     ctypedef OrtStatus *(*Register)(OrtSessionOptions *, const OrtApiBase *) noexcept nogil

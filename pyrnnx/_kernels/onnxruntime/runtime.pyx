@@ -6,7 +6,6 @@ A Python exception becomes a status, whose text ends with the number that `excep
 cimport numpy as cnp
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, malloc
 
 import re
 import secrets
@@ -14,15 +13,7 @@ import traceback
 
 import numpy as np
 
-from pyrnnx._kernels.onnxruntime.api cimport (
-    PYRNNX_ORT_FAIL,
-    PYRNNX_ORT_STRING,
-    OrtKernelContext,
-    OrtKernelInfo,
-    OrtStatus,
-    OrtValue,
-)
-
+from pyrnnx._kernels.onnxruntime.api cimport PYRNNX_ORT_FAIL, OrtKernelContext, OrtKernelInfo, OrtStatus, OrtValue
 from pyrnnx._kernels.threads cimport Task
 
 cdef extern from "numpy/arrayobject.h":
@@ -129,19 +120,19 @@ cdef int64_t read_number(const OrtKernelInfo *info, const char *name, int64_t de
 
 
 cdef OrtStatus *read_value(const OrtValue *source, Value *value) noexcept nogil:
-    """Read type, shape and data of a tensor that is not of strings."""
+    """Read type, shape and data of a tensor."""
     cdef OrtStatus *status
     value.value = source
     if source == NULL:
         return NULL
     status = ort.GetTensorElementTypeAndShapeDataReference(source, &value.type, &value.sizes, &value.rank)
-    if status == NULL and value.type != PYRNNX_ORT_STRING:
+    if status == NULL:
         status = ort.GetTensorMutableData(<OrtValue *> source, &value.data)
     return status
 
 
 cdef cnp.ndarray view_of(const Value *value):
-    """Return a tensor as an array that must not be used after the call; of strings, a copy."""
+    """Return a tensor as an array that must not be used after the call."""
     cdef:
         cnp.npy_intp shape[LARGEST_RANK]
         cnp.dtype dtype
@@ -150,8 +141,6 @@ cdef cnp.ndarray view_of(const Value *value):
         raise ValueError(f"a tensor has {value.rank} axes; expected at most {LARGEST_RANK}")
     for k in range(value.rank):
         shape[k] = value.sizes[k]
-    if value.type == PYRNNX_ORT_STRING:
-        return strings_of(value).reshape([shape[k] for k in range(value.rank)])
     if value.type not in dtypes:
         dtypes[value.type] = find_dtype(value.type)
     dtype = dtypes[value.type]
@@ -160,46 +149,6 @@ cdef cnp.ndarray view_of(const Value *value):
     Py_INCREF(dtype)
     return PyArray_NewFromDescr(  # which takes a reference to the dtype
         <PyTypeObject *> cnp.ndarray, dtype, <int> value.rank, shape, NULL, value.data, cnp.NPY_ARRAY_CARRAY, NULL)
-
-
-cdef cnp.ndarray strings_of(const Value *value):
-    cdef:
-        size_t count = 1, length, k
-        size_t *offsets
-        char *content
-    for k in range(value.rank):
-        count *= value.sizes[k]
-    array = np.empty(count, object)
-    check(ort.GetStringTensorDataLength(value.value, &length))
-    offsets = <size_t *> malloc((count + 1) * sizeof(size_t))
-    content = <char *> malloc(length + 1)
-    try:
-        if offsets == NULL or content == NULL:
-            raise MemoryError("strings exceed memory")
-        check(ort.GetStringTensorContent(value.value, content, length, offsets, count))
-        offsets[count] = length
-        for k in range(count):
-            array[k] = content[offsets[k]:offsets[k + 1]].decode()
-    finally:
-        free(offsets)
-        free(content)
-    return array
-
-
-cdef int write_strings(OrtValue *target, array) except -1:
-    cdef:
-        list texts = [str(text).encode() for text in array.ravel().tolist()]
-        const char **places = <const char **> malloc((len(texts) + 1) * sizeof(char *))
-        Py_ssize_t k
-    if places == NULL:
-        raise MemoryError("strings exceed memory")
-    try:
-        for k in range(len(texts)):
-            places[k] = texts[k]
-        check(ort.FillStringTensor(target, places, len(texts)))
-    finally:
-        free(places)
-    return 0
 
 
 cdef int write_output(OrtKernelContext *context, size_t place, result) except -1:
@@ -219,10 +168,6 @@ cdef int write_output(OrtKernelContext *context, size_t place, result) except -1
     if target == NULL:
         return 0
     check(read_value(target, &value))
-    if value.type == PYRNNX_ORT_STRING:
-        if array.dtype.kind not in "OUT":
-            raise TypeError(f"output {place} has dtype {array.dtype}; expected strings")
-        return write_strings(target, array)
     view = view_of(&value)
     # ONNX Runtime runs nodes of float16 between others that it has no kernels of float16 for in float32.
     if array.dtype != view.dtype and (array.dtype != np.float16 or view.dtype != np.float32):

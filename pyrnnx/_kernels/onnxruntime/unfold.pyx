@@ -16,11 +16,9 @@ from pyrnnx._kernels.onnxruntime.api cimport (
     OrtCustomOp,
     OrtKernelContext,
     OrtKernelInfo,
-    OrtShapeInferContext,
     OrtStatus,
     OrtValue,
 )
-from pyrnnx._kernels.onnxruntime.inference cimport infer_rank
 from pyrnnx._kernels.onnxruntime.runtime cimport Value, ort, read_value
 
 cdef enum:
@@ -112,7 +110,3 @@ cdef OrtStatus *compute_unfold(void *pointer, OrtKernelContext *context) noexcep
             unfold_window(kernel, <const float *> X.data + n * length * channels, length, channels,
                           i * kernel.stride - kernel.pad_begin, <float *> Y + (n * sizes[1] + i) * sizes[2])
     return NULL
-
-
-cdef OrtStatus *infer_unfold(const OrtCustomOp *op, OrtShapeInferContext *context) noexcept nogil:
-    return infer_rank(context, 0, 3, NULL)
