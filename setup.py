@@ -57,19 +57,13 @@ MODULES = {
         "simd/dispatch.c",
     ],
     "packed_layer": [],
-    "blas.gemm": [],
     "timeloop": [],
     "operands": [],
     "plan": ["threads/threads.c"],
     "pipeline": [],
     "streams": [],
-    "tables": [],
     "digest": [],
     "blas.engine": [],
-    "blas.lstm": [],
-    "blas.gru": [],
-    "blas.rnn": [],
-    "blas.activations": [],
     "calls": [],
     "declared": [],
     "onnxruntime.runtime": [],
@@ -85,7 +79,7 @@ if MODEL:
 # faster.
 MORE_ARGUMENTS = {"amx_model.c": ["-O1"]}
 if not (DEBUG or COVERAGE or sys.platform == "win32"):
-    SMALL = ["engines", "packed_layer", "plan", "streams", "pipeline", "tables", "calls", "declared"]
+    SMALL = ["engines", "packed_layer", "plan", "streams", "pipeline", "calls", "declared"]
     SMALL += [name.rpartition(".")[2] for name in MODULES if name.startswith("onnxruntime.")]
     MORE_ARGUMENTS |= {f"{name}.c": ["-Os"] for name in SMALL}
 
@@ -120,6 +114,10 @@ DIRECTIVES = {
     "boundscheck": DEBUG,
     "wraparound": False,
     "cdivision": True,
+    "binding": False,  # functions of Cython's own class would take 14 kB in each module
+    "embedsignature": True,
+    "embedsignature.format": "clinic",
+    "auto_pickle": False,
     "initializedcheck": DEBUG,
     "freethreading_compatible": True,
 }

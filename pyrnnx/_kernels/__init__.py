@@ -8,16 +8,14 @@ The core, from the caller down; each part uses only those below it, and engines 
 packed_layer   one operator with packed weights; reads the caller's arrays with `arrays`, creates the results
 pipeline       layers that read each other's results, in turns of some time steps
 calls          preparation of a call: shapes, the order of rows; without Python or the GIL
-matrices       W and R split for the processor's matrices
 plan           division of a call into row blocks, chunks and threads, and their memory
 timeloop       one row block of one direction, chunk by chunk and step by step
-operands       rows of X and h for the products of the time loop; `storage` converts them
-coding         X and h of a quantized LSTM rounded to 8 bits, for products of floats
+operands       rows of X and h for the products of the time loop, converted by `storage`, or rounded to 8 bits
 blocks         what these describe: a call, its row blocks, and its teams of threads
 engines        the engines of this build
 engine.h       the interface of an engine: packing, the projection of a chunk, one time step, coded rows
 parameters.h   the parameters of a layer for an engine
-tables.h       the tables of activation functions and cells; `tables` exports them to Python
+tables.h       the tables of activation functions and cells; `engines` exports them to Python
 
 declared       inputs of whole models, recognized by their declared dtypes and shapes; independent of the rest
 

@@ -12,24 +12,22 @@ cdef extern from "digest.h" nogil:
 cdef enum:
     GIL_BYTES = 1 << 16     # fewest bytes worth releasing the GIL: 1 to 4 us
 
-HAS_AVX512 = bool(digest_has_avx512())
-cdef bint has_avx512 = HAS_AVX512
+cdef bint has_avx512 = digest_has_avx512()
 
 
-def digest(tuple arrays not None, bint portable=False) -> int:
-    """Return a digest of 64 bits of the bytes of C-contiguous arrays; `portable` computes it without AVX-512."""
+def digest(tuple arrays not None) -> int:
+    """Return a digest of 64 bits of the bytes of C-contiguous arrays; it differs between processors."""
     cdef:
         uint64_t result = 0
         size_t size
         const char *bytes
-        bint avx512 = has_avx512 and not portable
     for array in arrays:
         if not cnp.PyArray_Check(array) or not cnp.PyArray_IS_C_CONTIGUOUS(array):
             raise ValueError("expected C-contiguous arrays")
         bytes, size = cnp.PyArray_BYTES(array), cnp.PyArray_NBYTES(array)
         if size < GIL_BYTES:
-            result = digest_of(bytes, size, result, avx512)
+            result = digest_of(bytes, size, result, has_avx512)
         else:
             with nogil:
-                result = digest_of(bytes, size, result, avx512)
+                result = digest_of(bytes, size, result, has_avx512)
     return result

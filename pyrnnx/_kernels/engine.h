@@ -93,9 +93,6 @@ typedef struct {
     int (*steps)(const pyrnnx_parameters *, ptrdiff_t count, void *projected, void *h, void *c, void *y,
                  ptrdiff_t y_time);
 
-    /* y = f(clipped x) for the first activation function, with the formulas of the gates; y may be x. */
-    void (*activate)(const pyrnnx_parameters *, const void *x, void *y, ptrdiff_t count);
-
     int whole;         /* whether one thread runs a whole step; else threads share it by unit blocks */
     ptrdiff_t max_ldx; /* the largest ldx that project accepts; 0: any */
 } pyrnnx_kernels;

@@ -55,6 +55,5 @@ cdef extern from "engine.h" nogil:
         void (*narrow)(int storage, size_t itemsize, const void *row, char *target, Py_ssize_t n) noexcept nogil
         int (*steps)(const Parameters *, Py_ssize_t count, void *projected, void *h, void *c, void *y,
                      Py_ssize_t y_time) noexcept nogil
-        void (*activate)(const Parameters *, const void *x, void *y, Py_ssize_t count) noexcept nogil
         int whole
         Py_ssize_t max_ldx

@@ -21,7 +21,6 @@ of one leaves at once; the members of a larger team leave together, at the next 
 
 from libc.string cimport memset
 
-from pyrnnx._kernels.assertions cimport debug_assert
 from pyrnnx._kernels.blocks cimport (
     ROW_WORK,
     STEP_WORK,
@@ -51,25 +50,6 @@ from pyrnnx._kernels.threads cimport (
 
 cdef enum:
     PRODUCT_WORK = 1 << 26  # largest work of a product between two polls: about 2 to 20 ms
-
-
-cdef inline bint is_valid(const Block *b) noexcept nogil:
-    """Return whether the block's rows, longest first, and its units are within the call's."""
-    cdef:
-        const Call *call = b.call
-        Py_ssize_t place, longest = call.seq_length
-    if b.first < 0 or b.rows < 1 or b.first + b.rows > call.batch_size or b.active != b.rows:
-        return False
-    for place in range(b.rows):
-        if not 0 <= row_at(b, place) < call.batch_size or not 0 <= length_at(b, place) <= longest:
-            return False
-        longest = length_at(b, place)
-    return 0 <= b.u0 <= b.u1 <= call.unit_blocks and b.u1 * call.kernels.lanes <= call.padded_size
-
-
-cdef inline bint is_whole_call(const Block *b) noexcept nogil:
-    """Return whether the block has all rows and units of the call, as a range over them requires."""
-    return b.rows == b.call.batch_size and b.team_size == 1
 
 
 cdef inline Py_ssize_t first_unit(const Block *b) noexcept nogil:
@@ -294,9 +274,7 @@ cdef bint begin_block(Block *b) noexcept nogil:
     """Load the states of a row block; return False if this thread must leave."""
     b.step = b.chunk_end = 0
     b.rows = b.active = min(b.most_rows, b.end - b.first)
-    debug_assert(is_valid(b))
     if b.call.coding != NULL:
-        debug_assert(is_whole_call(b))
         b.last_active = b.rows
         widen_x_range(b)
     load_state(b, &b.call.initial_h, b.h)

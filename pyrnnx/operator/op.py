@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from pyrnnx._internal.facts import Facts, page
 from pyrnnx._internal.scalars import as_number, integer
-from pyrnnx._kernels import tables
+from pyrnnx._kernels import engines
 from pyrnnx.errors import ArgumentError, shown
 
 CellName: TypeAlias = Literal["RNN", "GRU", "LSTM"]
@@ -71,7 +70,7 @@ class ActivationFunction:
 
 # The rows are defined in _kernels/tables.h.
 ACTIVATIONS: Mapping[str, ActivationFunction] = MappingProxyType(
-    {row[0]: ActivationFunction(*row) for row in tables.ACTIVATIONS}
+    {row[0]: ActivationFunction(*row) for row in engines.ACTIVATIONS}
 )
 KERNEL_NUMBERS: Mapping[str, int] = MappingProxyType({name: number for number, name in enumerate(ACTIVATIONS)})
 _BY_LOWER_NAME = {row.name.lower(): row for row in ACTIVATIONS.values()}
@@ -151,7 +150,7 @@ class Cell:
 
 
 # The rows are defined in _kernels/tables.h.
-CELLS: Mapping[str, Cell] = MappingProxyType({row[0]: Cell(*row, number) for number, row in enumerate(tables.CELLS)})
+CELLS: Mapping[str, Cell] = MappingProxyType({row[0]: Cell(*row, number) for number, row in enumerate(engines.CELLS)})
 
 
 @cache
@@ -298,35 +297,14 @@ class RecurrentOp:
     def __repr__(self) -> str:
         """Return the expression that builds this operator, without defaults."""
         arguments = [f", direction={self.direction.value!r}"] if self.direction is not Direction.FORWARD else []
-        arguments += [] if self._has_default_activations else [f", activations={self.activations!r}"]
+        arguments += [] if self.has_default_activations else [f", activations={self.activations!r}"]
         arguments += [f", clip={self.clip!r}"] if self.clip is not None else []
         arguments += [f", {flag}=True" for flag in ("linear_before_reset", "input_forget") if getattr(self, flag)]
         return f"{type(self).__name__}({self.cell!r}, hidden_size={self.hidden_size}{''.join(arguments)})"
 
     @property
-    def _has_default_activations(self) -> bool:
+    def has_default_activations(self) -> bool:
         return all(functions == _default_activations(self.cell) for functions in self.activations)
-
-    def facts(self) -> Facts:
-        """Return the operator's attributes as values of JSON, and a list of those that are unusual."""
-        unusual = (
-            (self.direction is Direction.REVERSE, "reverse"),
-            (self.linear_before_reset, "linear_before_reset"),
-            (self.input_forget, "input_forget"),
-            (self.clip is not None, f"clip={self.clip}"),
-            (not self._has_default_activations, "activations"),
-        )
-        return {
-            "operator": self.cell,
-            "direction": self.direction.value,
-            "hidden_size": self.hidden_size,
-            "activations": [list(map(str, functions)) for functions in self.activations],
-            "clip": self.clip,
-            "unusual": [text for applies, text in unusual if applies],
-        }
-
-    def _repr_html_(self) -> str:
-        return page(type(self).__name__, self.facts())
 
     @property
     def num_directions(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pyrnnx import ACTIVATIONS, reference
-from pyrnnx._kernels import tables
+from pyrnnx._kernels import engines
 from pyrnnx.operator.op import CELLS, KERNEL_NUMBERS
 
 
@@ -17,5 +17,5 @@ def test_defaults_are_numbers_or_required_or_not_taken() -> None:
 
 
 def test_a_row_stands_at_its_number() -> None:
-    assert [tables.ACTIVATIONS[number][0] for number in KERNEL_NUMBERS.values()] == list(ACTIVATIONS)
-    assert [tables.CELLS[row.kernel_number][0] for row in CELLS.values()] == list(CELLS)
+    assert [engines.ACTIVATIONS[number][0] for number in KERNEL_NUMBERS.values()] == list(ACTIVATIONS)
+    assert [engines.CELLS[row.kernel_number][0] for row in CELLS.values()] == list(CELLS)

@@ -98,13 +98,13 @@ a push writes Y over an X that it reads [pyrnnx/_kernels/packed_layer.pyx]
     if Y is None or (out is not None and not is_disjoint(Y, X)):
     if Y is None:
     tests/layers/test_stream.py tests/layers/test_out.py
-BLAS: the reset gate has no activation [pyrnnx/_kernels/blas/gru.pyx]
+BLAS: the reset gate has no activation [pyrnnx/_kernels/blas/engine.pyx]
     activate(&p.functions[0], p.clip, z, z, 2 * H)
     activate(&p.functions[0], p.clip, z, z, H)
     tests/kernels/test_blas.py
-BLAS: f uses the peephole of o [pyrnnx/_kernels/blas/lstm.pyx]
-    _add_peephole(P + 2 * H, C, f, H)
-    _add_peephole(P + H, C, f, H)
+BLAS: f uses the peephole of o [pyrnnx/_kernels/blas/engine.pyx]
+    add_peephole(P + 2 * H, C, f, H)
+    add_peephole(P + H, C, f, H)
     tests/kernels/test_blas.py
 BLAS: Softsign of infinity is NaN [pyrnnx/_kernels/blas/formulas.h]
     if (isinf(x)) return x > 0 ? 1 : -1;

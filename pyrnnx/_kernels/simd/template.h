@@ -196,17 +196,6 @@ static void NAME(step)(const pyrnnx_parameters *p, int phase, const pyrnnx_step 
     }
 }
 
-static void NAME(activate_all)(const pyrnnx_parameters *p, const void *x, void *y, ptrdiff_t count) {
-    for (ptrdiff_t j = 0; j < count; j += LANES) {
-        REAL vector[LANES] = {0};
-        const size_t bytes = (size_t)(count - j < LANES ? count - j : LANES) * sizeof(REAL);
-        memcpy(vector, (const REAL *)x + j, bytes);
-        STORE(vector, NAME(clipped)(1, SET1((REAL)p->clip), LOAD(vector)));
-        NAME(activate)(&p->functions[0], vector, LANES, 1);
-        memcpy((REAL *)y + j, vector, bytes);
-    }
-}
-
 #if HAVE_CODES
 static const pyrnnx_coding NAME(coding) = {
     .best_dot = NAME(best_dot), .row_size = coded_size, .widen_range = NAME(widen_range), .encode = NAME(encode)};
@@ -236,8 +225,7 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
     .step = NAME(step),
     .widen = pyrnnx_widen,
     .narrow = pyrnnx_narrow,
-    .steps = NAME(steps),
-    .activate = NAME(activate_all)};
+    .steps = NAME(steps)};
 
 #undef NAME
 #undef V
