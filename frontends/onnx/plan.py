@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyrnnx._internal import html
-
 from .graph.walk import subgraphs
 
 if TYPE_CHECKING:
@@ -35,9 +33,6 @@ class Plan:
         counts = Counter(runner for runner, _, _ in self._rows)
         parts = [f"{count} {_COUNTED[runner][count != 1]}" for runner, count in counts.items()]
         return f"<Plan: {', '.join(parts) or 'nothing to run'}>"
-
-    def _repr_html_(self) -> str:
-        return html.whole(html.table(("runs on", "", ""), self._rows))
 
     def __str__(self) -> str:
         widths = [max((len(row[column]) for row in self._rows), default=0) for column in range(2)]

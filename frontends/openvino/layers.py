@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
-from pyrnnx._internal.facts import page
 from pyrnnx.errors import ArgumentError
 from pyrnnx.layers.facts import Described
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import Convention, axis_size, operator_axes, weight_axes
 from pyrnnx.operator.op import RecurrentOp
-from pyrnnx.operator.tensor_info import TensorInfo, fits
+from pyrnnx.operator.tensor_info import fits
 
 from .ir.element_types import BY_DTYPE, BY_PRECISION
 from .ir.layer import layer_label
@@ -186,10 +185,6 @@ class IRLayer(Described):
     def arguments(self) -> tuple[str, ...]:
         """Canonical names of the inputs that the layer has, in port order."""
         return self.operation.inputs[: len(self.inputs)]
-
-    def _repr_html_(self) -> str:
-        ports = [(port.name, TensorInfo(port.name, port.dtype, port.shape).in_words()) for port in self.inputs]
-        return page(self._title(), self.facts(), ports)
 
     def check_weights(self, weights: Mapping[str, Any]) -> dict[str, AnyArray]:
         """Return any of W, R, B and P as checked arrays.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from pyrnnx.errors import printable
@@ -25,11 +25,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     parts = [f"<tr>{cells}</tr>"]
     parts += ["<tr>" + "".join(f'<td style="{_CELL}">{text(cell)}</td>' for cell in row) + "</tr>" for row in rows]
     return f'<table style="border-collapse:collapse;margin:4px 0">{"".join(parts)}</table>'
-
-
-def facts(title: str, values: Mapping[str, str]) -> str:
-    """Return a table of names and values below a title."""
-    return table((title, ""), list(values.items()))
 
 
 def folded(title: str, inside: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal import html
-from pyrnnx._internal.facts import Facts
 from pyrnnx.cli.output import console
+from pyrnnx.layers.facts import Facts
 from pyrnnx.models.model import LayerValue
 from pyrnnx.operator.conventions import AXIS_NAMES, CALL_ARGUMENTS, OUTPUTS
 

@@ -9,9 +9,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
-from pyrnnx._internal import html
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import MissingLayerError, PyrnnxError, shortened, shown
+from pyrnnx.errors import MissingLayerError, shortened, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import Convention
 from pyrnnx.operator.op import RecurrentOp
@@ -36,7 +35,6 @@ class UnboundLayer(Protocol):
     def sizes(self) -> Mapping[str, int]: ...
     def bind(self, W: Any, R: Any, B: Any) -> Layer: ...
     def __call__(self, *arrays: Any, **named: Any) -> tuple[AnyArray, ...]: ...
-    def _repr_html_(self) -> str: ...
 
 
 AnyLayer: TypeAlias = Layer | UnboundLayer
@@ -97,17 +95,6 @@ class Layers(Mapping[str, LayerType_co]):
         if not self._sources:
             return f"<no layers{self._reason()}>"
         return f"<layers {shortened(', '.join(map(repr, self._sources)))}>"
-
-    def _repr_html_(self) -> str:
-        if not self._sources:
-            return html.whole(html.lines([repr(self).strip("<>")]))
-        return html.whole(*(html.folded(f"layer {name}", self._layer_html(name)) for name in self))
-
-    def _layer_html(self, name: str) -> str:
-        try:
-            return self[name]._repr_html_()
-        except PyrnnxError as error:  # the weights are read now, and may not fit
-            return html.lines([str(error)])
 
     def _name(self, key: Any) -> str:
         names = list(self._sources)

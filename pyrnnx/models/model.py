@@ -7,7 +7,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pyrnnx._internal import html
 from pyrnnx._internal.immutable import Immutable
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.models.inputs import Inputs, given_names
@@ -208,13 +207,6 @@ class Model(Immutable, ABC):
                 allowed = shortened(", ".join(self.layers)) or "none"
                 raise ArgumentError(f"{self.label}: stream: layers contains {shown(name)}; expected names of {allowed}")
         return frozenset(names)
-
-    def _repr_html_(self) -> str:
-        parts = [
-            html.table((title, ""), [(info.name, info.in_words()) for info in infos])
-            for title, infos in ((f"inputs of {self.label}", self.inputs), ("outputs", self.outputs))
-        ]
-        return html.whole(*parts, self.layers._repr_html_())
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(info.name for info in infos) for infos in (self.inputs, self.outputs))

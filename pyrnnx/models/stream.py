@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyrnnx import config
-from pyrnnx._internal import html
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx._internal.immutable import Immutable
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
@@ -232,13 +231,6 @@ class ModelStream(Immutable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.model, dict(self.states), self._initial, self._layers, self._values)
-
-    def _repr_html_(self) -> str:
-        parts = [
-            html.table((title, ""), [(info.name, info.in_words()) for info in infos])
-            for title, infos in ((f"each push to {self.model.label}", self._pushed), ("states", self.state_infos))
-        ]
-        return html.whole(*parts)
 
     def __repr__(self) -> str:
         names = ", ".join(shortened(info.name) for info in self.state_infos)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import config
-from pyrnnx._internal import facts, html
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.immutable import Immutable
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
@@ -249,10 +248,6 @@ class Stack(Immutable):
 
     def __reduce__(self) -> tuple[Callable[..., Stack], tuple[Any, ...]]:
         return partial(type(self), batch_first=self.batch_first, name=self.name), (self.layers,)
-
-    def _repr_html_(self) -> str:
-        rows = [(layer.label, "; ".join(map(": ".join, facts.rows(layer.facts())))) for layer in self.layers]
-        return html.whole(html.table((self.label, f"input_size={self.input_size}, {self.dtype}"), rows))
 
     def __repr__(self) -> str:
         cells = " -> ".join(

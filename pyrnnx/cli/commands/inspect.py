@@ -8,14 +8,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from pyrnnx._internal.facts import Facts, rows
 from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Json, ModelFile
 from pyrnnx.cli.output import Result
 from pyrnnx.errors import PyrnnxError
-from pyrnnx.layers.facts import NO_WEIGHTS, layer_facts
+from pyrnnx.layers.facts import NO_WEIGHTS, Facts, layer_facts, rows
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import Model, layer_values
 from pyrnnx.operator.tensor_info import Interval, TensorInfo

@@ -34,7 +34,7 @@ def test_layer_with_computed_weights() -> None:
     assert_close(
         found(given["X"], W, R, B, initial_c=given["initial_c"]), expected_outputs(LSTM, make_arrays(LSTM)), TOLERANCE
     )
-    assert "UnboundNode LSTM &#x27;it&#x27;" in read._repr_html_()
+    assert "UnboundNode LSTM 'it'" in repr(found)
 
 
 @each_row(
