@@ -3,10 +3,6 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx._internal.process import report_import_errors as _report_import_errors
-
-_report_import_errors()
-
 # Import this first: it raises if nothing else can be imported.
 from pyrnnx._internal import source_tree as _source_tree  # noqa: F401
 from pyrnnx._version import __version__

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import re
-import signal
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,6 @@ from rows import each_row
 
 import pyrnnx
 from pyrnnx import config
-from pyrnnx._internal import process as _process
 from pyrnnx.cli import main
 from pyrnnx.cli.app import COMMANDS
 from pyrnnx.cli.output import INTERRUPTED, Result, plain_values
@@ -154,33 +150,6 @@ def test_other_errors_are_a_line(
     assert capsys.readouterr() == ("", words)
 
 
-def test_a_wrong_environment_is_a_line() -> None:
-    done = process("inspect", ONNX, env={"PYRNNX_ENGINE": "x"})
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("pyrnnx: environment variable PYRNNX_ENGINE is 'x'; expected one of ")
-    assert done.stderr.count("\n") == 1
-
-
-def test_other_programs_that_import_pyrnnx_keep_their_tracebacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "other", "pyrnnx"])
-    for words, expected in {
-        ("/usr/bin/pyrnnx",): True,
-        ("pyrnnx.exe", "inspect"): True,
-        ("/site/pytest/__main__.py", "pyrnnx"): False,
-        ("-m", "pyrnnx"): False,  # of another module that Python looks for
-        ("-c",): False,
-        (): False,
-    }.items():
-        monkeypatch.setattr(sys, "argv", list(words))
-        assert _process.is_command() is expected, words
-        monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
-        _process.report_import_errors()
-        assert (sys.excepthook is _process.report) is expected, words
-    monkeypatch.setattr(sys, "orig_argv", ["python", "-X", "dev", "-m", "pyrnnx", "config"])
-    monkeypatch.setattr(sys, "argv", ["-m", "config"])
-    assert _process.is_command()
-
-
 @each_row("place", ["typer.core.TyperGroup.make_context", "pyrnnx.cli.commands.inspect.model_facts"])
 def test_an_interrupt(place: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     def interrupted(*given: object, **more: object) -> None:
@@ -190,17 +159,6 @@ def test_an_interrupt(place: str, monkeypatch: pytest.MonkeyPatch, capsys: Captu
     monkeypatch.setattr(place, interrupted)
     assert main(["inspect", ONNX]) == INTERRUPTED
     assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.e2e
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_an_interrupt_while_pyrnnx_is_imported() -> None:
-    """A package that raises it stands for numpy, which takes long."""
-    code = "import signal; signal.raise_signal(signal.SIGINT)"
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "numpy.py").write_text(code, encoding="utf-8")
-        done = process("config", env={"PYTHONPATH": folder})
-    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
