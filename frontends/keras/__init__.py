@@ -5,7 +5,3 @@ from .layers import from_layer
 from .weights import from_weights
 
 __all__ = ["from_file", "from_layer", "from_weights"]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -26,7 +26,3 @@ __all__ = [
     "Schema",
     "schema",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -47,7 +47,3 @@ __all__ = [
     "OPERATIONS",
     "Operation",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -5,7 +5,3 @@ from .modules import from_module
 from .state_dict import from_state_dict
 
 __all__ = ["accelerate", "from_module", "from_state_dict", "restore", "why_not"]
-
-
-def __dir__() -> list[str]:
-    return __all__

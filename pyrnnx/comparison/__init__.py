@@ -182,10 +182,6 @@ def only_layer(source: AnyLayer | Model) -> AnyLayer:
     return layer
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
 class StackModel(Model):
     """Model that calls a stack; its optional inputs are sequence_lens and, with one hidden_size, initial states."""
 

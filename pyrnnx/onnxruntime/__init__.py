@@ -15,7 +15,3 @@ from .rewriting import library, rewrite
 from .session import InferenceSession
 
 __all__ = ["InferenceSession", "SessionOptions", "library", "rewrite"]
-
-
-def __dir__() -> list[str]:
-    return __all__

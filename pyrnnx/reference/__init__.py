@@ -46,7 +46,3 @@ __all__ = [
     "STEP_VALUES",
     "resolve_activations",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

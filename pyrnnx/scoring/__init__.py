@@ -11,7 +11,3 @@ from pyrnnx.scoring.report import ScoreReport
 from pyrnnx.scoring.run import score
 
 __all__ = ["ScoreReport", "score"]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -58,7 +58,3 @@ __all__ = [
     "opset_dtypes",
     "version_of",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -22,7 +22,3 @@ __all__ = [
     # cases as files
     "write_cases",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -3,7 +3,3 @@
 from pyrnnx.testing.models.checked import Judged, LayerCheck, ModelCheck, RuntimeCheck, check_model
 
 __all__ = ["Judged", "LayerCheck", "ModelCheck", "RuntimeCheck", "check_model"]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -30,7 +30,3 @@ __all__ = [
     "Status",
     "execute",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -26,10 +26,6 @@ from pyrnnx.testing.same.subjects import FunctionSubject, LayerSubject, Options,
 __all__ = ["assert_same"]
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
 def assert_same(
     a: Any,
     b: Any,
