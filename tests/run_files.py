@@ -11,8 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx_models import make_model
-from onnx_streams import I, gru, stack, stepwise
-from scoring_data import write_wav
+from onnx_streams import I, gru, stack
 
 from pyrnnx.cli import main
 from pyrnnx.frontends.onnx import read_model
@@ -31,7 +30,6 @@ GIVEN: dict[str, Any] = {
 
 def make_files(folder: Path) -> Path:
     """Fill a folder with models, and with arrays for them."""
-    onnx.save(stepwise(), folder / "step.onnx")
     onnx.save(stack(["LSTM", "GRU"]), folder / "stack.onnx")
     write_model(read_model(stack(["LSTM", "GRU"])), folder / "stack.xml")
     onnx.save(gru("", ([], {})), folder / "gru.onnx")
@@ -40,11 +38,6 @@ def make_files(folder: Path) -> Path:
     for name, array in {**GIVEN, "long": RNG.normal(size=(7, 3, I)).astype(np.float32)}.items():
         np.save(folder / f"{name}.npy", array)
     np.save(folder / "objects.npy", np.array([{}], object), allow_pickle=True)
-    np.savez(folder / "objects.npz", X=np.array([{}], object))
-    (folder / "broken.npy").write_bytes(b"\x93NUMPY\n\x00")
-    (folder / "broken.npz").write_bytes(b"PK\x03\x04\n\x00")
-    write_wav(folder / "stereo.wav", np.zeros((4, 2)), channels=2)
-    (folder / "no.wav").write_bytes(b"no sound")
     return folder
 
 

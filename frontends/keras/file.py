@@ -17,13 +17,6 @@ from .config import DEPTH, RECURRENT, UniqueNames, is_layer_of_keras, read_confi
 from .process import read_weights
 from .weights import build_stack, read_arrays
 
-NO_NUMBERS = {  # layers that are the identity in inference
-    "InputLayer",
-    "Identity",
-    "ActivityRegularization",
-    *("Dropout", "AlphaDropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D"),
-    *("GaussianDropout", "GaussianNoise"),
-}
 METADATA, CONFIG, WEIGHTS = "metadata.json", "config.json", "model.weights.h5"
 LARGEST_JSON = 2**24  # bytes; thousands of layers need a few millions
 EXPANSION = 100  # limit of compression: Keras does not compress, and others compress weights less
@@ -107,16 +100,6 @@ def from_file(
     counts = [(cell.path, 3 if cell.use_bias else 2) for cell in layer_config.cells]
     arrays = read_arrays(label, read_weights(label, contents, entry.parents, counts))
     return build_stack(label, layer_config, arrays, entry.name if name is None else name, weight_dtype)
-
-
-def other_layers(path: str, layer: str | None) -> list[tuple[str, str]]:
-    """Return class and path of all layers in a .keras file except the recurrent `layer` and `NO_NUMBERS`."""
-    label = printable(shortened(path))
-    with open_regular("from_file", path, expected="a .keras file") as file:
-        entries = list(_layers(label, Archive(label, file).config(), (), 0))
-    selected = _selected(label, layer, entries)
-    others = (row for row in entries if row is not selected and not (row.is_of_keras and row.class_name in NO_NUMBERS))
-    return [(row.class_name, row.path) for row in others]
 
 
 def _layers(label: str, model: Mapping[str, Any], parents: tuple[tuple[str, str], ...], depth: int) -> Iterator[_Entry]:

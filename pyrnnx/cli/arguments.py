@@ -47,7 +47,7 @@ Inputs = Annotated[
     typer.Option(
         "--input",
         metavar="NAME=FILE.npy",
-        help="NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER, or FILE.npz with arrays by name; repeatable.",
+        help="NAME=FILE.npy, NAME=NUMBER, or FILE.npz with arrays by name; repeatable.",
     ),
 ]
 _TOLERANCE = "Numbers are the same if abs(a - b) <= atol + rtol * abs(b). Default: by the type of the output."

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from pyrnnx._internal import npy
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx._internal.files import open_regular
 from pyrnnx._internal.writing import write_files
@@ -22,7 +22,7 @@ from pyrnnx.config import get_memory_limit
 from pyrnnx.errors import ArgumentError, reason_of, shortened, shown
 from pyrnnx.operator.tensor_info import TensorInfo
 
-EXPECTED = "NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or FILE.npz"
+EXPECTED = "NAME=FILE.npy, NAME=NUMBER or FILE.npz"
 
 
 def read_npz(label: str, path: str) -> dict[str, AnyArray]:
@@ -45,65 +45,28 @@ def read_npy(label: str, path: str) -> AnyArray:
         return _array(file, os.fstat(file.fileno()).st_size)
 
 
-def read_samples(label: str, path: str, info: TensorInfo) -> AnyArray:
-    """Return the samples of a recording, integers from -1 to 1, as an input of a model.
-
-    The last axis has the samples, and all others the size 1. The dtype is float32, unless the input declares float16
-    or float64.
-    """
-    from pyrnnx.scoring.sources.audio import read_audio
-
-    with _as_argument_error(label, path, "a recording, such as a .wav file"):
-        samples = read_audio(path)
-    if samples.ndim > 1:
-        raise ArgumentError(
-            f"{label}: {shown(path)} has {samples.shape[1]} channels; expected one: mix them down, or take one of them"
-        )
-    dtype = info.dtype if info.dtype in ("float16", "float64") else "float32"
-    rank = len(info.shape or (None,))
-    return samples.reshape((1,) * (rank - 1) + samples.shape).astype(dtype)
-
-
 def _array(file: Any, size: int) -> AnyArray:
-    """Read an array from a file of `size` bytes; check the header first, because NumPy allocates what it declares."""
-    read_header = {(1, 0): np.lib.format.read_array_header_1_0}
-    version = np.lib.format.read_magic(file)
-    shape, _, dtype = read_header.get(version, np.lib.format.read_array_header_2_0)(file)
-    if min(shape, default=0) < 0:  # old versions of NumPy accept this
-        raise ValueError(f"its shape {shape} has a size below 0")
-    needed = math.prod(shape) * dtype.itemsize
-    if not dtype.hasobject and needed > size:
-        raise ValueError(f"its shape {shape} and type {dtype} take {needed} bytes; it has {size}")
+    npy.shape_of_npy(file, size)
     file.seek(0)
-    array = np.lib.format.read_array(file, allow_pickle=False)
-    return np.asarray(array)
+    return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
 @contextmanager
 def _opened(label: str, path: str, expected: str) -> Iterator[BinaryIO]:
-    with open_regular(label, path, expected=expected) as file, _as_argument_error(label, path, expected):
-        yield file
-
-
-@contextmanager
-def _as_argument_error(label: str, path: str, expected: str) -> Iterator[None]:
-    """Raise what readers of files raise, of many types, as an ArgumentError; ignore their warnings."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except ArgumentError:
-        raise
-    except Exception as error:
-        why = reason_of(error)
-        raise ArgumentError(f"{label}: {shown(path)} cannot be read ({why}); expected {expected}") from None
+    """Open a file; raise what its readers raise, of many types, as an ArgumentError, and ignore their warnings."""
+    with open_regular(label, path, expected=expected) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield file
+        except Exception as error:
+            why = reason_of(error)
+            raise ArgumentError(f"{label}: {shown(path)} cannot be read ({why}); expected {expected}") from None
 
 
 def given_inputs(label: str, texts: Sequence[str] | None, infos: Sequence[TensorInfo]) -> dict[str, AnyArray]:
     """Return the values of ``--input`` by the names of inputs, of which texts may use an alias.
 
-    A text is NAME=FILE.npy; NAME=FILE.wav, see `read_samples`; NAME=NUMBER, which fills an input of a declared shape;
-    or FILE.npz with arrays by name.
+    A text is NAME=FILE.npy; NAME=NUMBER, which fills an input of a declared shape; or FILE.npz with arrays by name.
     """
     by_name = {alias: info for info in infos for alias in info.aliases} | {info.name: info for info in infos}
     arrays: dict[str, AnyArray] = {}
@@ -126,8 +89,6 @@ def _value(label: str, info: TensorInfo, text: str) -> AnyArray:
     suffix = Path(text).suffix.lower()
     if suffix == ".npy":
         return read_npy(label, text)
-    if suffix == ".wav":
-        return read_samples(label, text, info)
     where = f"{label}: {shown(info.name)} is {shown(text)}"
     if suffix == ".npz":
         raise ArgumentError(
@@ -172,40 +133,4 @@ def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
             raise ArgumentError(
                 f"{label}: {shown(name)} is a {type(value).__name__}; expected an array of numbers for an .npz file"
             )
-
-    def write(file: BinaryIO) -> None:
-        # `numpy.savez` is of no use: it reserves names such as "file".
-        with zipfile.ZipFile(file, "w") as archive:
-            for name, value in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, np.asanyarray(value), allow_pickle=False)
-
-    write_files(label, {Path(path): write})
-
-
-def check_not_read(label: str, target: str | Path, sources: Iterable[str]) -> None:
-    """Raise if writing a file would replace one that the command reads, also through links.
-
-    `sources` are models, whose files of weights are read too, and values of ``--input``.
-    """
-    if not os.path.exists(target):
-        return
-    for path in filter(os.path.exists, _read_files(sources)):
-        if os.path.samefile(target, path):
-            raise ArgumentError(
-                f"{label}: {shown(os.fspath(target))} is the same file as {shown(str(path))}, which is read; "
-                "expected another name"
-            )
-
-
-def _read_files(sources: Iterable[str]) -> Iterator[Path]:
-    for text in sources:
-        path = Path(text)
-        yield path
-        yield Path(text.rpartition("=")[2])  # of NAME=FILE
-        if path.suffix.lower() == ".xml":
-            yield path.with_suffix(".bin")
-        elif path.suffix.lower() == ".onnx" and path.exists():
-            from pyrnnx.frontends.onnx.file import external_files
-
-            yield from external_files(path)
+    write_files(label, {Path(path): lambda file: npy.write_npz(file, arrays)})

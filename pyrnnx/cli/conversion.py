@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pyrnnx._internal.writing import check_writable, write_files
 from pyrnnx.cli.arguments import chosen_layer
-from pyrnnx.cli.arrays import check_not_read
-from pyrnnx.errors import (
-    ArgumentError,
-    FormatError,
-    UnsupportedError,
-    listed,
-    printable,
-    shortened,
-    shown,
-    wrong_suffix,
-)
+from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, shown, wrong_suffix
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import Model, layer_values
@@ -38,11 +27,26 @@ def check_target(source: str, target: str, *, force: bool) -> list[Path]:
         raise ArgumentError(f"convert: {shown(target)}: {wrong_suffix(path, '.onnx or .xml')}")
     files = [path, path.with_suffix(".bin")] if path.suffix == ".xml" else [path]
     for file in files:
-        check_not_read("convert", file, [source])
+        for read in filter(os.path.exists, _files_of(source)):
+            if os.path.exists(file) and os.path.samefile(file, read):  # also through links
+                raise ArgumentError(
+                    f"convert: {shown(str(file))} is the same file as {shown(str(read))}, which is read; expected "
+                    "another name"
+                )
         if os.path.lexists(file) and not force:
             raise ArgumentError(f"convert: {shown(str(file))} exists already; --force replaces it")
         check_writable("convert", file)
     return files
+
+
+def _files_of(source: str) -> list[Path]:
+    """Return the path of a source, and of its files of weights."""
+    path = Path(source)
+    if path.suffix.lower() == ".onnx" and path.exists():
+        from pyrnnx.frontends.onnx.file import external_files
+
+        return [path, *external_files(path)]
+    return [path, path.with_suffix(".bin")] if path.suffix.lower() == ".xml" else [path]
 
 
 def read_source(path: str, options: Options) -> Model | Layer | Stack:
@@ -51,7 +55,7 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
     if suffix in TORCH:
         from pyrnnx.frontends.torch import from_state_dict
 
-        given = {name: options[name] for name in ("operator", "nonlinearity") if options[name]}
+        given = {"nonlinearity": options["nonlinearity"]} if options["nonlinearity"] else {}
         if options["prefix"]:
             given["prefix"] = f"{options['prefix'].removesuffix('.')}."  # it is the name of a module
         torch_stack: Stack = from_state_dict(path, batch_first=options["batch-first"], **given)
@@ -82,7 +86,7 @@ def check_options(source: Model | Layer | Stack, origin: str, target: Path, opti
             *(["opset"] if to_onnx else []),
             *(["optional-input"] if to_onnx or isinstance(source, Stack) else []),
         }
-        allowed |= {"prefix", "operator", "nonlinearity", "batch-first"} if suffix in TORCH else {"layer"}
+        allowed |= {"prefix", "nonlinearity", "batch-first"} if suffix in TORCH else {"layer"}
     for name in options:
         if options[name] and name not in allowed:
             raise ArgumentError(
@@ -126,13 +130,9 @@ def write_target(source: Model | Layer | Stack, origin: str, target: Path, optio
         write_ir(written, target)
 
 
-def losses(
-    source: Model | Layer | Stack, origin: str, target: Path, options: Options, others: Sequence[str]
-) -> list[str]:
-    """Return sentences on what was left out, the `others`, and on differences of the target from the source in use."""
+def losses(source: Model | Layer | Stack, origin: str, target: Path, options: Options) -> list[str]:
+    """Return sentences on differences of the target from the source in use."""
     sentences = []
-    if others:
-        sentences.append(f"only {source.label} is written; left out: {printable(listed(map(shortened, others), 5))}")
     is_rnn = isinstance(source, Stack) and source.layers[0].op.cell == "RNN"
     if is_rnn and options["nonlinearity"] is None and Path(origin).suffix.lower() in TORCH:
         sentences.append("weights of an RNN of PyTorch do not contain its nonlinearity; using tanh (--nonlinearity)")
@@ -160,21 +160,3 @@ def _has_free_lengths(source: Model | Layer | Stack, options: Options) -> bool:
         return "sequence_lens" in (options["optional-input"] or ())
     is_dynamic = any(not isinstance(size, int) for info in source.inputs for size in info.shape or (None,))
     return is_dynamic and any("sequence_lens" in values for values in layer_values(source).values())
-
-
-def left_out(path: str, layer: str | None, stack: Stack) -> list[str]:
-    """Return the names of layers (Keras) or modules (PyTorch) in the file of a stack that are not in the stack.
-
-    Layers of Keras that compute nothing when a model runs are not among them.
-    """
-    if Path(path).suffix.lower() in KERAS:
-        from pyrnnx.frontends.keras.file import other_layers
-
-        return [f"{class_name} {shown(name)}" for class_name, name in other_layers(path, layer)]
-    from pyrnnx.frontends.torch.files import open_arrays
-
-    own = f"{stack.name}." if stack.name else ""
-    with ExitStack() as closing:
-        names = open_arrays(path, closing).names
-        others = [name for name in names if not name.startswith(own)]
-    return list(dict.fromkeys(shown(name.rpartition(".")[0] or name) for name in others))

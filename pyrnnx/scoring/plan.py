@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import math
+import os
 import pickle
 import uuid
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +37,7 @@ class Run:
     job: Job
     items: Items
     starts: AnyArray  # result of `boundaries`
+    versions: dict[str, str | None]  # of the source's files when they were listed
     header: dict[str, Any]  # initial contents of the manifest
 
     def parts(self) -> Iterator[Part]:
@@ -44,46 +47,33 @@ class Run:
         """Return whether all parts have records: this process verifies them faster than it starts workers."""
         return all(self.job.folder.done(number).exists() for number in range(len(self.starts) - 1))
 
-    def check_unchanged(self, skipped: Container[str]) -> None:
-        """Raise a `PyrnnxError` if scored items have changed since they were listed."""
-        source, items = self.job.conversion.source, self.items
-        assert items.stamps is not None
-        again = "the same call with overwrite=True (--overwrite) scores it again"
-        now_listed = source.stamps(items.places)
-        for name, before, now in zip(items.names, items.stamps.tolist(), now_listed, strict=True):
-            if before != now and name not in skipped:
+    def check_unchanged(self) -> None:
+        """Raise a `PyrnnxError` if files have changed since they were listed; one that is gone cannot be read."""
+        for file, version in self.job.conversion.source.versions().items():
+            if self.versions.get(file, version) != version:
                 raise PyrnnxError(
-                    f"score: item {shown(name)}: its file has changed since it was listed, so that the results are out "
-                    f"of date; {again}"
+                    f"score: file {shown(file)} has changed since it was listed, so that the results are out of date; "
+                    "the same call with overwrite=True (--overwrite) scores it again"
                 )
-        if not any(items.stamps) and source.fingerprint() != self.header["source"]["fingerprint"]:
-            raise PyrnnxError(f"score: source {shown(source.path)} has changed since it was listed; {again}")
 
     def check_first_batch(self, step: int) -> None:
         """Raise an `ArgumentError` if the items of the first batch have other results alone; `step` is in bytes."""
         subject, conversion = self.job.scorer.subject, self.job.conversion
         if self.job.scorer.rows == 1 or subject.is_trusted:
             return
-        first = next(self._batches(step), None)
-        if first is None:
-            return
-        if subject.mixes_lengths:  # padding shows only in a batch of different lengths
-            first = next((batch for batch in self._batches(step) if len({length for _, _, length in batch}) > 1), first)
-        values = completed(conversion.source.read([place for _, place, _ in first]), len(first))
-        read = map(conversion.item, values)
-        named = [(name, item) for (name, _, _), item in zip(first, read, strict=True) if not isinstance(item, Bad)]
+        items, lengths = self.items, self.items.lengths.tolist()
+        good = [i for i, length in enumerate(lengths) if length > 0 and i not in items.bad]
+        unequal = list({lengths[i]: i for i in reversed(good)}.values())
+        if subject.mixes_lengths and len(unequal) > 1:  # padding shows only in a batch of different lengths
+            good = sorted(unequal)
+        batches = self.job.batches([lengths[i] for i in good], step)
+        batch = sorted(good[place] for place in next((batch for batch in batches if len(batch) > 1), []))
+        values = completed(conversion.source.read([items.places[i] for i in batch]), len(batch))
+        read = zip([items.names[i] for i in batch], map(conversion.item, values), strict=True)
+        named = [(name, item) for name, item in read if not isinstance(item, Bad)]
         if len(named) > 1:
             named.sort(key=lambda pair: -len(pair[1]))  # stable
             check_batch(self.job.scorer, *zip(*named, strict=True))
-
-    def _batches(self, step: int) -> Iterator[list[tuple[str, Any, int]]]:
-        """Yield the batches of several items: name, place and length of each."""
-        for part in self.parts():
-            good = [i for i, length in enumerate(part.lengths) if length > 0 and i not in part.bad]
-            for batch in self.job.batches([part.lengths[i] for i in good], step):
-                if len(batch) > 1:
-                    chosen = sorted(good[place] for place in batch)
-                    yield [(part.names[i], part.places[i], part.lengths[i]) for i in chosen]
 
 
 def planned(
@@ -99,7 +89,8 @@ def planned(
     subject = conversion.subject
     rows = subject.rows(batch)
     items = _listed(conversion)
-    sizes = _input_sizes(items, conversion, memory)
+    versions = conversion.source.versions()
+    sizes = _input_sizes(items, conversion)
     sample = _sample(items, sizes, conversion, memory, skip_errors)
     step = sample[:1].nbytes
     lengths = [length for length in items.lengths.tolist() if 0 < length * step <= memory // SHARES] or [len(sample)]
@@ -112,8 +103,8 @@ def planned(
     starts = boundaries(sizes, memory, rows if subject.pushes else 1)
     invariant = config.get_batch_invariant()
     job = Job(uuid.uuid4().hex, "", scorer, conversion, folder, sink.kind, memory, skip_errors, invariant, segments)
-    header = _header(job, items, len(starts) - 1)
-    run = Run(replace(job, identity=identity(header)), items, starts, header)
+    header = _header(job, items, versions, len(starts) - 1)
+    run = Run(replace(job, identity=identity(header)), items, starts, versions, header)
     run.check_first_batch(step)
     return run
 
@@ -126,7 +117,6 @@ def _listed(conversion: Conversion) -> Items:
         raise ArgumentError(f"score: source {shown(source.path)} cannot be read ({reason_of(error)})") from error
     if not len(items):
         raise ArgumentError(f"score: source {shown(source.path)} has no items")
-    items = replace(items, stamps=np.fromiter(source.stamps(items.places), np.int64, len(items)))
     if len(set(items.names)) != len(items):
         seen: set[str] = set()
         twice = next(name for name in items.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
@@ -136,17 +126,12 @@ def _listed(conversion: Conversion) -> Items:
     return items
 
 
-def _input_sizes(items: Items, conversion: Conversion, memory: int) -> AnyArray:
+def _input_sizes(items: Items, conversion: Conversion) -> AnyArray:
     """Return the bytes of each item without its results, as floats: headers may declare sizes beyond int64."""
     takes, frames = conversion.subject.input, conversion.frames
     step = float(math.prod(size for size in takes.step if size is not None))
     if frames is not None:
         step = float(frames.size + frames.context)
-        if (size := int(step) * takes.dtype.itemsize) > memory // SHARES:
-            raise ArgumentError(
-                f"score: frame is {frames.size}, context {frames.context}: a frame takes {size} bytes, "
-                f"{_too_much(size, memory)}"
-            )
     return np.maximum(items.lengths * step, items.counts) * takes.dtype.itemsize
 
 
@@ -190,9 +175,10 @@ def _fitting(items: Items, sizes: AnyArray, scorer: Scorer, step: int, memory: i
     return items, sizes.astype(np.int64)
 
 
-def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:
+def _header(job: Job, items: Items, versions: Mapping[str, str | None], parts: int) -> dict[str, Any]:
     scorer, conversion = job.scorer, job.conversion
     subject, source, frames = conversion.subject, conversion.source, conversion.frames
+    files = [(os.path.relpath(path, source.path), version) for path, version in versions.items()]
     return {
         "format": FORMAT,
         "pyrnnx": __version__,
@@ -203,7 +189,7 @@ def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:
             "format": source.kind,
             "items": len(items),
             "hidden": source.hidden,
-            "fingerprint": source.fingerprint(),
+            "fingerprint": digest(files),
         },
         "options": {
             "sink_format": job.sink,
@@ -226,16 +212,8 @@ def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:
     }
 
 
-class _Hashed:
-    def __init__(self) -> None:
-        self.sha256 = hashlib.sha256()
-
-    def write(self, data: bytes) -> None:
-        self.sha256.update(data)
-
-
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: _Hashed, leave_out: str) -> None:
+    def __init__(self, file: io.BytesIO, leave_out: str) -> None:
         super().__init__(file, protocol=4)
         self.fast = True  # no memo: bytes do not depend on which equal parts are the same object
         self._leave_out = leave_out
@@ -250,6 +228,6 @@ class _Pickler(pickle.Pickler):
 
 def digest(value: Any, leave_out: str = "") -> str:
     """Return the SHA-256 of a value's pickle without texts equal to `leave_out`."""
-    file = _Hashed()
+    file = io.BytesIO()
     _Pickler(file, leave_out).dump(value)
-    return file.sha256.hexdigest()
+    return hashlib.sha256(file.getbuffer()).hexdigest()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,7 +18,6 @@ from pyrnnx._internal import scalars
 from pyrnnx._internal.extras import import_package
 from pyrnnx._internal.files import is_path
 from pyrnnx.errors import ArgumentError, reason_of, shown
-from pyrnnx.scoring import cluster
 from pyrnnx.scoring.conversion import Conversion, frames_of
 from pyrnnx.scoring.manifest import Folder
 from pyrnnx.scoring.plan import Run, planned
@@ -31,12 +32,13 @@ from pyrnnx.scoring.subjects.interface import Options
 from pyrnnx.scoring.task import score_part
 
 if TYPE_CHECKING:
-    from distributed import Client
     from onnx import ModelProto
 
     from pyrnnx.layers.layer import Layer
     from pyrnnx.models.model import Model
     from pyrnnx.stacks.stack import Stack
+
+_ADDRESS = re.compile(r"([a-z][a-z0-9]*://)?[^\s@/]+:[0-9]+")
 
 
 def score(
@@ -60,7 +62,7 @@ def score(
     stream: bool | Mapping[str, str] = False,
     cast: bool = False,
     workers: int | None = None,
-    scheduler: str | Client | None = None,
+    scheduler: str | None = None,
     memory: int | str = "256MiB",
     batch: int | None = None,
     segments: float | None = None,
@@ -110,7 +112,7 @@ def score(
     outputs : sequence of str, optional
         Names of outputs to write. Default: all; with `stream`, all but the states.
     channels : int or str, optional
-        Channel of recordings: an index from 0, "first", or "mean" for the mean of all. Default: items [T, channels].
+        Channel of recordings: an index from 0, or "mean" for the mean of all. Default: items [T, channels].
     rate : int, optional
         Samples per second that the model needs: other recordings are resampled (by soxr). Default: the rate of the
         recordings, which must be the same for all.
@@ -130,10 +132,9 @@ def score(
         Processes to start on this machine; each gets an equal share of `pyrnnx.get_num_threads()`. 0 scores in this
         process, without Dask. With `scheduler`: workers to wait for. Default: one for each of
         `pyrnnx.get_num_threads()`; with `scheduler`, 1.
-    scheduler : str or distributed.Client, optional
-        Address of a Dask scheduler, such as "tcp://host:8786", or a client of one, which stays open; the workers have
-        this version of pyrnnx. A scheduler that is silent or without workers for longer than the client's timeout, 60
-        seconds for an address, is an error.
+    scheduler : str, optional
+        Address of a Dask scheduler, such as "tcp://host:8786"; its workers have this version of pyrnnx. A scheduler
+        that is silent or without workers for longer than 60 seconds is an error.
     memory : int or str
         Memory limit in bytes of a part in a worker: its items, results and their copies, not the memory of the model's
         calls (see `pyrnnx.set_memory_limit`). A larger item is a bad item. Default: "256MiB".
@@ -168,14 +169,16 @@ def score(
     """
     show = progress_of(progress)
     count = None if workers is None else scalars.integer("score", "workers", workers, 0)
-    if scheduler is not None:
-        if count == 0:
-            raise ArgumentError(
-                f"score: scheduler is {shown_path(scheduler)}, workers 0; expected an address, workers above 0"
-            )
-        cluster.check_scheduler(scheduler)
-    elif count != 0:
-        cluster.check_main()
+    if scheduler is not None and not (isinstance(scheduler, str) and _ADDRESS.fullmatch(scheduler)):
+        raise ArgumentError(
+            f'score: scheduler is {shown_path(scheduler)}; expected an address, such as "tcp://host:8786"'
+        )
+    if scheduler is not None and count == 0:
+        raise ArgumentError(f"score: scheduler is {shown(scheduler)}, workers 0; expected workers above 0")
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise SystemExit(1)  # a worker that imports the main script of its parent, which raises an error
+    if count != 0:
+        import_package("distributed", "score: several processes (workers=0 does without)", "score")
     for name, value in (("cast", cast), ("skip_errors", skip_errors), ("overwrite", overwrite)):
         if not isinstance(value, (bool, np.bool_)):
             raise ArgumentError(f"score: {name} is {shown(value)}; expected True or False")
@@ -237,7 +240,7 @@ def _sink_path(sink: Any, source: Source) -> str:
     return path
 
 
-def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Progress) -> ScoreReport:
+def _run(run: Run, scheduler: str | None, workers: int | None, show: Progress) -> ScoreReport:
     job, processes, done = run.job, 0, 0
     records: list[dict[str, Any]] = []
     show(0, len(run.items))
@@ -245,6 +248,8 @@ def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Pr
         with ExitStack() as stack:
             results: Iterator[dict[str, Any]] = (score_part(job, part) for part in run.parts())
             if workers != 0 and not run.looks_finished():
+                from pyrnnx.scoring import cluster
+
                 connection = stack.enter_context(cluster.connected(scheduler, workers))
                 processes, results = connection.count(), connection.scored(job, run.parts())
             started = time.perf_counter()
@@ -259,7 +264,7 @@ def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Pr
         raise KeyboardInterrupt(message) from None
     records.sort(key=itemgetter("part"))
     skipped = {name: reason for record in records for name, reason in record["skipped"].items()}
-    run.check_unchanged(skipped)
+    run.check_unchanged()
     job.folder.complete(run.header, records)
     new = [record for record in records if record["run"] == job.run]
     return ScoreReport(

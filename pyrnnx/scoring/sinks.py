@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.npy import write_npz
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.scoring.sources.parquet import import_pyarrow
 from pyrnnx.scoring.sources.zarr import import_zarr
@@ -24,14 +24,6 @@ OFFSETS = ".offsets"  # appended to the name of an output
 ZARR_GROUP = "zarr.json"  # in the folder of all parts
 _ZARR_CHUNK = 2**23  # approximate bytes of a chunk; each chunk is a file
 _SUFFIX = re.compile(r"[^/\\]\.([A-Za-z][A-Za-z0-9]*)$")  # begins with a letter: a name such as "run.2" has none
-
-
-def write_npz(path: Path, arrays: Arrays) -> None:
-    """Write an uncompressed .npz file. `numpy.savez` is of no use: it reserves names such as "file"."""
-    with zipfile.ZipFile(path, "x", allowZip64=True) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def begin_zarr(folder: Path) -> None:

@@ -103,11 +103,10 @@ def test_weights_of_pytorch(weights: str, suffix: str, tmp_path: Path) -> None:
     options = [word for name in names for word in ("--optional-input", name)]
     found = converted(weights, tmp_path / f"gru{suffix}", "--prefix", "enc", "--batch-first", *options)
     assert list(found["differences"]) == ["Y", "Y_h"]
-    assert len(found["warnings"]) == 1 + (suffix == ".xml")
+    assert len(found["warnings"]) == (suffix == ".xml")
     assert [info.name for info in load(tmp_path / f"gru{suffix}").inputs] == ["X", *names]
     relu = converted(weights, tmp_path / f"rnn{suffix}", "--prefix", "out.", "--nonlinearity", "relu")
-    assert (relu["what"], relu["left_out"]) == ("Stack 'out'", ["'enc'"])
-    assert relu["warnings"] == ["only Stack 'out' is written; left out: 'enc'"]
+    assert (relu["what"], relu["warnings"]) == ("Stack 'out'", [])
     (layer,) = load(tmp_path / f"rnn{suffix}").layers.values()
     assert layer.op is not None
     assert layer.op.activations[0][0].name == "Relu"
@@ -136,27 +135,13 @@ def test_variables_become_inputs_and_outputs(tmp_path: Path) -> None:
     assert "was written but not compared" in done.stderr
 
 
-@pytest.mark.filterwarnings("always")
-def test_keras_says_what_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Layers that compute nothing when a model runs aside; in process, as for a layer that is not named."""
+def test_a_layer_of_keras(tmp_path: Path) -> None:
     pytest.importorskip("h5py")
     case = Case("LSTM", 5, random_weights("LSTM", 3, 5), {"direction": "forward"})
-    first, second = (layer_config(case, name) for name in ("first", "second"))
-    dense, dropout = (serialized(kind, {"name": kind.lower()}) for kind in ("Dense", "Dropout"))
-    given = {**groups(case, "first", "layers/lstm"), **groups(case, "second", "layers/lstm_1")}
-    config = model_config(first, dropout, dense, second)
-    path = str(write(tmp_path / "m.keras", config, weights_file(given)))
-    options = ["--layer", "first", "--optional-input", "initial_h", "--optional-input", "initial_c"]
-    assert main(["convert", path, str(tmp_path / "m.onnx"), *options]) == 0
-    captured = capsys.readouterr()
-    told = "only Stack 'first' is written; left out: Dense 'dense', LSTM 'second'"
-    assert captured.err == f"pyrnnx: warning: convert: {told}\n"
-    assert "the same as this part of the source\n" in captured.out
-    assert main(["convert", path, str(tmp_path / "n.onnx")]) == 2
-    assert "m.keras: layer was not given; expected one of 'first', 'second'" in capsys.readouterr().err
-    write(tmp_path / "m.keras", model_config(first, dropout), weights_file(groups(case, "first", "layers/lstm")))
-    assert main(["convert", path, str(tmp_path / "o.onnx")]) == 0
-    assert capsys.readouterr().err == ""
+    config = model_config(layer_config(case, "first"), serialized("Dense", {"name": "dense"}))
+    path = write(tmp_path / "m.keras", config, weights_file(groups(case, "first", "layers/lstm")))
+    found = converted(str(path), tmp_path / "m.onnx", "--layer", "first", "--optional-input", "initial_h")
+    assert (found["what"], found["warnings"]) == ("Stack 'first'", [])
 
 
 def test_files_that_are_there_stay(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +11,12 @@ from command import pyrnnx
 from onnx import TensorProto, helper
 from onnx_models import make_model
 from onnx_streams import H
-from rows import each_row
 from run_files import EXAMPLES, GIVEN, ONNX, RNG, facts, make_files, outputs, same
-from scoring_data import write_wav
 
 from pyrnnx import load
 from pyrnnx.cli import main
 from pyrnnx.cli.commands.run import summary
 from pyrnnx.comparison.models.random_inputs import OPEN_SIZES
-from pyrnnx.frontends.openvino import write_model
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +48,6 @@ def test_random_inputs_are_the_same_in_both_formats(tmp_path: Path, capsys: pyte
     assert np.abs(of_onnx["Y"] - other["Y"]).max() > 0.1
     assert facts(capsys, ir, "--seed", "3")["inputs"]["sequence_lens"]["max"] > 1
     same(of_onnx, of_ir)
-
-
-def test_a_recording(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    samples = np.array([0.25, -0.5], np.float32)
-    write_wav(tmp_path / "x.wav", 2**15 * samples)
-    arguments = [files / "table.onnx", "--input", f"rows={tmp_path}/x.wav", "--input", "factor=2"]
-    same(outputs(capsys, tmp_path / "o.npz", *arguments), {"out": 2 * samples[np.newaxis]})
 
 
 def test_what_is_not_given_is_random(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,27 +96,3 @@ def test_summaries() -> None:
     assert summary(np.array(["a"])) == {"dtype": "str32", "shape": [1]}
     assert summary(np.array([True, False]))["mean"] == 0.5
     assert summary([array]) == {"kind": "list", "length": 1}
-
-
-@each_row(("source", "kind"), [("s.bin", "hard"), ("e.bin", "soft"), ("X.npy", "soft"), ("all.npz", "soft")])
-def test_what_it_reads_is_never_replaced(source: str, kind: str, tmp_path: Path) -> None:
-    """Models, their weights in other files, and arrays; however the name of the output leads to them."""
-    write_model(ONNX, tmp_path / "s.xml")
-    onnx.save(onnx.load(ONNX), tmp_path / "e.onnx", save_as_external_data=True, location="e.bin", size_threshold=0)
-    np.save(tmp_path / "X.npy", GIVEN["X"])
-    np.savez(tmp_path / "all.npz", sequence_lens=GIVEN["sequence_lens"], initial_h=GIVEN["initial_h"])
-    target, path = tmp_path / "out.npz", tmp_path / source
-    if kind == "hard":
-        os.link(path, target)
-    else:
-        target.symlink_to(path)
-    before = path.read_bytes()
-    model = "e.onnx" if source.startswith("e.") else "s.xml"
-    arguments = [model, "--input", "X=X.npy", "--input", "all.npz", "--output", "out.npz"]
-    done = pyrnnx("run", *arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        f"pyrnnx: run: --output: 'out.npz' is the same file as '{source}', which is read; expected another name\n"
-    )
-    assert path.read_bytes() == before
-    assert path.samefile(target)

@@ -6,7 +6,6 @@ slow machine; what is never met ends after PATIENCE seconds.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -21,7 +20,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,10 +29,10 @@ from scoring_data import READERS, assert_equal, contents, expected, lstm, named,
 
 import pyrnnx
 from pyrnnx import PyrnnxError
-from pyrnnx.scoring import cluster, run
+from pyrnnx.scoring import run
 
+cluster: Any = pytest.importorskip("pyrnnx.scoring.cluster")  # needs distributed
 pytestmark = [
-    pytest.mark.skipif(find_spec("distributed") is None, reason="needs distributed"),
     # When processes end or connections break, distributed leaves sockets and loops to the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -93,11 +91,6 @@ class Scheduler(NamedTuple):
     address: str
     processes: list[subprocess.Popen[str]]  # the scheduler first
 
-    def client(self) -> Any:
-        from distributed import Client
-
-        return Client(self.address, timeout=6, set_as_default=False)  # type: ignore[no-untyped-call]
-
     def signal(self, number: int, process: int = 0) -> None:
         self.processes[process].send_signal(number)
 
@@ -140,9 +133,15 @@ class Once:
 
 def lost(score: Score, words: str, do: Callable[[], object], **options: Any) -> None:
     """Score until the first part is finished, and then lose the scheduler."""
-    progress = Once(do)
-    with pytest.raises(PyrnnxError) as error:
-        score(progress=progress, **options)
+    with pytest.MonkeyPatch.context() as patch:
+
+        def lose() -> None:
+            patch.setattr(cluster, "PATIENCE", 6)  # after the workers have started
+            do()
+
+        progress = Once(lose)
+        with pytest.raises(PyrnnxError) as error:
+            score(progress=progress, **options)
     assert progress.called, error.value
     assert re.search(words, str(error.value))
 
@@ -253,30 +252,12 @@ def test_a_scheduler_that_is_not_there(score: Score, tmp_path: Path, monkeypatch
 
 
 @pytest.mark.e2e
-def test_clients(score: Score, tmp_path: Path) -> None:
-    """A client of a silent scheduler, or that is closed, before or during the run; one that stays open."""
-    from distributed import Client
-
+def test_a_silent_scheduler(score: Score, tmp_path: Path) -> None:
     with scheduler(tmp_path, 2) as started:
-        with started.client() as client:
-            words = r"the scheduler was lost \(no answer within 6 seconds\); the same call"
-            lost(score, words, partial(started.signal, signal.SIGSTOP), scheduler=client)
-            started.signal(signal.SIGCONT)
-        with started.client() as client:
-            lost(score, r"the scheduler was lost .* the same call", client.close, scheduler=client)
-            with pytest.raises(PyrnnxError, match="scheduler is a Client whose connection is closed"):
-                score(scheduler=client)
-        with started.client() as client:
-            assert score(scheduler=client).resumed
-            assert client.submit(sum, (1, 2)).result(PATIENCE) == 3
-
-        async def asynchronous() -> None:
-            options: Any = {"asynchronous": True, "set_as_default": False}
-            async with Client(started.address, **options) as client:  # type: ignore[no-untyped-call]
-                score(scheduler=client)
-
-        with pytest.raises(PyrnnxError, match="expected an address or a synchronous Client"):
-            asyncio.run(asynchronous())
+        words = r"the scheduler was lost \(no answer within 6 seconds\); the same call"
+        lost(score, words, partial(started.signal, signal.SIGSTOP), scheduler=started.address)
+        started.signal(signal.SIGCONT)
+        assert score(scheduler=started.address).resumed
 
 
 @pytest.mark.e2e
@@ -291,9 +272,9 @@ def test_workers_that_hang_or_die(score: Score, tmp_path: Path) -> None:
         started.processes[1].wait(PATIENCE)  # the scheduler has removed it
         assert score(scheduler=started.address).computed == 0
     shutil.rmtree(tmp_path / "out")
-    with scheduler(tmp_path, 1, port) as started, started.client() as client:
+    with scheduler(tmp_path, 1, port) as started:
         words = "the scheduler has had no workers for 6 seconds; the same call"
-        lost(score, words, partial(started.signal, signal.SIGKILL, 1), scheduler=client)
+        lost(score, words, partial(started.signal, signal.SIGKILL, 1), scheduler=started.address)
     with scheduler(tmp_path, 1, port) as started:
         assert score(scheduler=started.address).resumed
 

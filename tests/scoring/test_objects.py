@@ -77,7 +77,7 @@ def test_an_object_that_changes(memory: str, tmp_path: Path) -> None:
             np.save(path, -ITEMS[2])
             fsspec.filesystem("memory").put(str(path), f"{memory}/002.npy")
 
-    with pytest.raises(PyrnnxError, match=r"item '002.npy': its file has changed since it was listed"):
+    with pytest.raises(PyrnnxError, match=r"file '.*002.npy' has changed since it was listed"):
         run(memory, tmp_path / "out", progress=replace)
     with pytest.raises(PyrnnxError, match="the source: fingerprint was"):
         run(memory, tmp_path / "out")

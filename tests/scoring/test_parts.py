@@ -6,9 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrnnx import Layer, RecurrentOp
 from pyrnnx.scoring.parts import PARTS, SHARES, SMALL, batches, boundaries
-from pyrnnx.scoring.plan import digest
 
 SIZES = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
 
@@ -41,17 +39,3 @@ def test_batches(lengths: list[int], mixes: bool, rows: int) -> None:
         assert len(batch) <= rows
         assert len(batch) == 1 or len(batch) * own[0] <= 60
         assert mixes or len(set(own)) == 1
-
-
-def test_digests() -> None:
-    def layer(value: float, clip: float | None = None) -> Layer:
-        weights = np.full((1, 8, 3), value, np.float32), np.full((1, 8, 2), value, np.float32)
-        return Layer(RecurrentOp("LSTM", hidden_size=2, clip=clip), *weights)
-
-    assert digest(layer(1)) == digest(layer(1))
-    assert len({digest(one) for one in (layer(1), layer(2), layer(1, clip=1.0), layer(1, clip=2.0))}) == 4
-    assert digest(("model.onnx", 1), leave_out="model.onnx") == digest(("other.onnx", 1), leave_out="other.onnx")
-    assert digest(("model.onnx", 1)) != digest(("other.onnx", 1))
-    assert digest(["ab", "c"]) != digest(["a", "bc"])
-    assert digest({"a": 1}) != digest({"a": 2})
-    assert digest(b"a") != digest("a")

@@ -97,8 +97,7 @@ def test_frames_of_wav(tail: str, context: int, tmp_path: Path) -> None:
 CHANNELS: dict[Any, Any] = {
     None: lambda samples: samples,
     "mean": lambda samples: samples.astype(np.float64).mean(1),
-    "first": lambda samples: samples[:, 0],
-    1: lambda samples: samples[:, 1],
+    0: lambda samples: samples[:, 0],
     "1": lambda samples: samples[:, 1],
 }
 
@@ -115,7 +114,7 @@ def test_channels_of_wav(channels: Any, tmp_path: Path) -> None:
 
 def test_channels_are_named(tmp_path: Path) -> None:
     write_wav(tmp_path / "in" / "a.wav", np.arange(20), channels=2)
-    words = r"item 'a.wav': .*channels='mean' mixes the 2 channels down, channels=0 takes the first"
+    words = r"item 'a.wav': .*channels='mean', --channels mean, mixes the 2 channels down; 0 takes the first"
     for options in ({}, {"frame": SIZE}):
         with pytest.raises(PyrnnxError, match=words):
             run(lstm(), tmp_path / "in", tmp_path / "out", **options)
@@ -174,7 +173,7 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "frame": ({"frame": 10**30}, "frame is 1000.*; expected an integer from 1 to 2147483647"),
     "a frame beyond memory": (
         {"frame": 10**9},
-        f"a frame takes 4000000000 bytes, more than 1/3 of memory={PART}; expected memory=12000000000 or above",
+        f"takes over 4000000000 bytes .*, more than 1/3 of memory={PART}; expected memory=12000000000 or above",
     ),
     "segments": ({"segments": 50}, "segments is 50; expected a threshold between 0 and 1"),
     "segments of arrays": ({"segments": 0.5}, "segments is 0.5, frame is None, and the source is npy; expected rec"),
@@ -182,13 +181,12 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "long context": ({"frame": 2, "context": 10**15}, "context is 10000"),
     "rate": ({"source_format": "audio", "rate": 0}, "rate is 0; expected an integer, 1 or above"),
     "rate of arrays": ({"rate": 16_000}, "rate is 16000, and the source is npy; expected a source of audio"),
-    "channels": ({"source_format": "audio", "channels": "left"}, 'is .left.; expected "mean", "first", or the index'),
+    "channels": ({"source_format": "audio", "channels": "left"}, 'is .left.; expected "mean", or the index'),
     "channels of arrays": ({"channels": "mean"}, "channels is 'mean', and the source is npy"),
-    "scheduler": ({"scheduler": "tcp://127.0.0.1:1"}, "workers 0; expected an address"),
+    "scheduler": ({"scheduler": "tcp://127.0.0.1:1"}, "workers 0; expected workers above 0"),
     "no address": ({"scheduler": "host", "workers": 1}, "scheduler is 'host'; expected an address, such as"),
     "a password": ({"scheduler": "tcp://u:secret@host:1", "workers": 1}, r"scheduler is 'tcp://\.\.\.'; expected"),
-    "a password without workers": ({"scheduler": "tcp://u:secret@host:1"}, r"scheduler is 'tcp://\.\.\.', wo"),
-    "bytes": ({"scheduler": b"tcp://u:secret@host:1"}, "scheduler is of type bytes, workers 0; expected"),
+    "bytes": ({"scheduler": b"tcp://u:secret@host:1"}, "scheduler is of type bytes; expected"),
     "sink_format": ({"sink_format": "csv"}, "sink_format is 'csv'; expected one of zarr, parquet, npz"),
     "unknown suffix": ({"sink": "o2.csv"}, r"ends in '.csv'; expected a name that ends in .zarr, .parquet, .npz or"),
     "sink": ({"sink": 3}, "sink is of type int; expected a path"),

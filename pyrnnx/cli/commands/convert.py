@@ -10,11 +10,10 @@ from rich.console import RenderableType
 from pyrnnx.cli import conversion, tables, verification
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Dims, Inputs, Json, integer, sizes
-from pyrnnx.cli.arrays import check_not_read, given_inputs
+from pyrnnx.cli.arrays import given_inputs
 from pyrnnx.cli.output import DIFFERENT, REJECTED, SUCCESS, Result, complain
 from pyrnnx.errors import PyrnnxError, warn
 from pyrnnx.models.model import Model
-from pyrnnx.stacks.stack import Stack
 
 SOURCES = "An .onnx or OpenVINO .xml model; weights of PyTorch, .pt or .safetensors; a .keras model."
 
@@ -31,7 +30,7 @@ SOURCES = "An .onnx or OpenVINO .xml model; weights of PyTorch, .pt or .safetens
         "several calls, on random inputs or those of --input.",
         "With --for onnxruntime, recurrent nodes of a model become operators of pyrnnx. Sessions of ONNX Runtime run "
         "TARGET after register_custom_ops_library(pyrnnx.onnxruntime.library()).",
-        "From weights or a .keras model, only recurrent layers are written; a warning lists the others.",
+        "From weights or a .keras model, only one recurrent module or layer is written.",
         "Exit status: 0 if both compute the same, or with --no-verify; 1 if they do not, or if that is not decided, "
         "because an output is empty or constant in every call, or an integer input could not be varied; 2 for errors, "
         "also if the two cannot be compared. TARGET may have been written even then. If the two cannot be compared "
@@ -63,10 +62,6 @@ def convert(
             "--prefix", metavar="TEXT", help="For PyTorch: prefix of the module's names, such as encoder.lstm."
         ),
     ] = None,
-    operator: Annotated[
-        str | None,
-        typer.Option("--operator", metavar="CELL", help="For PyTorch: RNN, GRU or LSTM (default: by shapes)."),
-    ] = None,
     nonlinearity: Annotated[
         str | None,
         typer.Option("--nonlinearity", metavar="NAME", help="For an RNN of PyTorch: tanh (default) or relu."),
@@ -92,25 +87,20 @@ def convert(
         "prefix": prefix,
         "for": runtime,
     }
-    options |= {"operator": operator, "nonlinearity": nonlinearity, "batch-first": batch_first}
-    options |= {"input": inputs, "dim": dims}
+    options |= {"nonlinearity": nonlinearity, "batch-first": batch_first, "input": inputs, "dim": dims}
     files = conversion.check_target(a, b, force=force)
     target, open_sizes = files[0], sizes("convert: --dim", dims)
     source = conversion.read_source(a, options)
     conversion.check_options(source, a, target, options)
     arrays = given_inputs("convert: --input", inputs, source.inputs) if isinstance(source, Model) else {}
-    for path in files:
-        check_not_read("convert", path, inputs or ())
     conversion.write_target(source, a, target, options)
-    others = conversion.left_out(a, layer, source) if isinstance(source, Stack) else []
-    losses = conversion.losses(source, a, target, options, others)
+    losses = conversion.losses(source, a, target, options)
     for text in losses:
         warn(f"convert: {text}")
     facts: dict[str, Any] = {
         "from": a,
         "what": source.label,
         "files": {str(file): file.stat().st_size for file in files},
-        "left_out": others,
         "warnings": losses,
         "verified": None,
     }
@@ -135,10 +125,9 @@ def _shown(facts: dict[str, Any]) -> list[RenderableType]:
     shown: list[RenderableType] = [tables.heading("Converted", facts["what"]), tables.pairs(files)]
     if facts["verified"] is None:
         return shown
-    of = "this part of the source" if facts["left_out"] else "the source"
-    words = f"{'not ' if facts['different'] else ''}the same as {of}"
+    words = "not the same as the source" if facts["different"] else "the same as the source"
     if facts["not_decided"] and not facts["different"]:
-        words = f"not decided whether the same as {of}: {'; '.join(facts['not_decided'])}"
+        words = f"not decided whether the same as the source: {'; '.join(facts['not_decided'])}"
     rows = [(name, f"{value:.2g}") for name, value in facts["differences"].items()]
     inputs = ", ".join(
         f"{name} {tables.shape(array['shape'])}{' (random)' if array['random'] else ''}"

@@ -17,7 +17,7 @@ from pyrnnx.bench.timing import milliseconds
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Dims, Inputs, Json, ModelFile, chosen_layer, integer, sizes
-from pyrnnx.cli.arrays import check_not_read, given_inputs, write_npz
+from pyrnnx.cli.arrays import given_inputs, write_npz
 from pyrnnx.cli.output import Result
 from pyrnnx.comparison.calls import arranged, prepared_call
 from pyrnnx.comparison.inputs import named_after
@@ -62,7 +62,6 @@ def run(
         if Path(output).suffix.lower() != ".npz":
             raise ArgumentError(f"run: --output: {shown(output)}; expected the name of an .npz file")
         check_writable("run: --output", output)
-        check_not_read("run: --output", output, [model, *(inputs or ())])
     started = perf_counter()
     subject: Any = read_model_or_layer(model)
     if layer is not None:

@@ -53,7 +53,7 @@ _TABLE = (
         *("input", list[str]),
     ),
     _Option("outputs", "NAME", "An output to write (default: all); repeatable.", type=list[str]),
-    _Option("channels", "WHICH", "Channel of a recording: mean, first, or an index from 0."),
+    _Option("channels", "WHICH", "Channel of a recording: mean, or an index from 0."),
     _Option("rate", "HZ", "Samples per second of the model: other recordings are resampled.", type=int),
     _Option("frame", "N", "Cut samples into frames of this size.", type=int),
     _Option("context", "N", "Preceding samples at the start of each frame (default: 0).", type=int),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import FormatError
+from pyrnnx._internal.npy import shape_of_npy
 from pyrnnx.scoring.sources.base import Bad, FileSource, Row, Shape, attempted
 from pyrnnx.scoring.sources.storage import HEAD
 
@@ -26,7 +25,7 @@ class NpySource(FileSource):
         with self.storage.open(path, HEAD) as raw:
             size = raw.seek(0, os.SEEK_END)
             raw.seek(0)
-            yield file, _shape(raw, size), None
+            yield file, shape_of_npy(raw, size), None
 
     def values(self, path: str, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         with self.storage.open(path, 0) as raw:
@@ -54,17 +53,4 @@ class NpzSource(FileSource):
 
 def _shape_of_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Shape:
     with archive.open(member) as file:
-        return _shape(file, member.file_size)
-
-
-def _shape(file: Any, size: int) -> Shape:
-    """Return the shape in the header of an .npy file of `size` bytes."""
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    if dtype.hasobject:
-        raise FormatError("it is an array of Python objects; expected numbers")
-    declared, available = math.prod(shape) * dtype.itemsize, size - file.tell()
-    if declared > available:
-        raise FormatError(f"it has {available} bytes of values; its header declares {declared}")
-    return shape
+        return shape_of_npy(file, member.file_size)

@@ -11,7 +11,6 @@ import numpy as np
 from pyrnnx._internal import scalars
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.extras import import_package
-from pyrnnx._internal.files import open_checked
 from pyrnnx.errors import ArgumentError, FormatError, shown
 from pyrnnx.scoring.sources.base import Bad, FileSource, Items, Row, Shape
 from pyrnnx.scoring.sources.storage import HEAD
@@ -20,25 +19,15 @@ _CUT_OFF = re.compile(r"^data : \d+ \(should be", re.MULTILINE)  # libsndfile on
 
 
 def import_soundfile() -> Any:
-    return import_package("soundfile", "reading recordings", "audio")
+    return import_package("soundfile", "score: recordings", "score")
 
 
 def import_soxr() -> Any:
-    return import_package("soxr", "resampling recordings", "audio")
+    return import_package("soxr", "score: rate", "score")
 
 
 class AudioSource(FileSource):
-    """Source of recordings in a folder: float32, [T], or [T, C] for several channels; integers become -1 to 1.
-
-    Parameters
-    ----------
-    path : str
-    channels : int or str, optional
-        Index of the channel to use, "first", or "mean"; items are [T] then. Default: all channels.
-    rate : int, optional
-        Samples per second of the items; recordings of another rate are resampled. Default: that of the files, which
-        must be the same for all.
-    """
+    """Source of recordings: float32, [T], or [T, C] for several channels; integers become -1 to 1."""
 
     kind = "audio"
     suffixes = (".wav", ".flac", ".ogg", ".mp3")
@@ -85,7 +74,7 @@ class AudioSource(FileSource):
     def advice(self, values: AnyArray) -> str:
         if values.ndim == 1:
             return ""
-        return f" (channels='mean' mixes the {values.shape[1]} channels down, channels=0 takes the first)"
+        return f" (channels='mean', --channels mean, mixes the {values.shape[1]} channels down; 0 takes the first)"
 
     def values(self, path: str, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         with self.storage.open(path, 0) as raw:
@@ -105,11 +94,8 @@ class AudioSource(FileSource):
 def _channel(channels: Any) -> Any:
     if channels is None or channels == "mean":
         return channels
-    if isinstance(channels, str) and (channels == "first" or channels.isdecimal()):
-        channels = 0 if channels == "first" else int(channels)
-    return scalars.integer(
-        "score", "channels", channels, 0, expected='"mean", "first", or the index of a channel from 0'
-    )
+    index = int(channels) if isinstance(channels, str) and channels.isdecimal() else channels
+    return scalars.integer("score", "channels", index, 0, expected='"mean", or the index of a channel from 0')
 
 
 def _opened(raw: BinaryIO) -> Any:
@@ -130,9 +116,3 @@ def _decoded(raw: BinaryIO) -> tuple[AnyArray, int]:
         if len(samples) != file.frames:
             raise FormatError(f"it ends after {len(samples)} of {file.frames} samples")
         return samples, file.samplerate
-
-
-def read_audio(path: str) -> AnyArray:
-    """Return the samples of a recording, float32, [T] or [T, C]."""
-    with open_checked(path) as raw:
-        return _decoded(raw)[0]

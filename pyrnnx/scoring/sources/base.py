@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import warnings
@@ -32,7 +31,6 @@ class Items:
     places: Sequence[Any]  # location of each item, small and picklable, for `Source.read`
     bad: Mapping[int, str]  # by index: why an item cannot be read, as far as the listing shows
     counts: AnyArray  # number of elements of each item, as far as the listing shows
-    stamps: AnyArray | None = None  # `Source.stamps` at the time of the listing
 
     def __len__(self) -> int:
         return len(self.names)
@@ -98,36 +96,21 @@ def _problem(shape: Shape | Bad) -> str:
         return shape.reason
     if not shape:
         return "an array without axes; expected [T, ...]"
-    too_large = min(shape) < 0 or max(math.prod(shape), *shape) > MOST
+    too_large = max(math.prod(shape), *shape) > MOST
     return f"it has shape {shape}; expected at most {MOST} numbers" if too_large else ""
 
 
 class Source(ABC):
-    """Sequences of one format: lists its items, and reads the requested ones in any process.
+    """Sequences of one format: lists its items, and reads the requested ones in any process."""
 
-    Attributes
-    ----------
-    kind : str
-        Name of the format, as `pyrnnx.score` takes it.
-    suffixes : tuple of str
-        Suffixes of its files in lower case; () if its folder has no files of its own.
-    path : str
-        Absolute path, because workers open it, or a URL.
-    hidden : int
-        Number of files and folders that the last listing left out because their names begin with ".".
-    sample_rate : int or None
-        Samples per second of recordings, after a listing; None for other sources.
-    options : mapping
-        Arguments of `pyrnnx.score` for this format.
-    """
-
-    kind: ClassVar[str]
-    suffixes: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar[str]  # name of the format, as in `source_format`
+    suffixes: ClassVar[tuple[str, ...]] = ()  # of its files, in lower case; () if its folder has no files of its own
 
     def __init__(self, path: str) -> None:
-        self.path, self.hidden = path, 0
-        self.sample_rate: int | None = None
-        self.options: dict[str, Any] = {}
+        self.path = path  # absolute, because workers open it, or a URL
+        self.hidden = 0  # files and folders that the last listing left out because their names begin with "."
+        self.sample_rate: int | None = None  # of recordings, after a listing
+        self.options: dict[str, Any] = {}  # arguments of `pyrnnx.score` for this format
         self._is_file = self.storage.kind(path) == FILE
 
     @cached_property
@@ -146,24 +129,10 @@ class Source(ABC):
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         """Yield the values [T, ...] of items in the order of the source, or a `Bad` with the reason of a failure."""
 
-    @abstractmethod
-    def file_of(self, place: Any) -> str | None:
-        """Return the path of an item's file; None if it is in several files."""
-
-    def fingerprint(self) -> str:
-        """Return a checksum of the names, sizes and modification times, or ETags, of all files."""
-        digest = hashlib.sha256()
+    def versions(self) -> dict[str, str | None]:
+        """Return sizes and modification times, or ETags, of all files by their paths."""
         version_of = self.storage.versions(self.path)
-        for path in self.files():
-            digest.update(os.fsencode(f"{os.path.relpath(path, self.path)}\0{version_of(path)}\n"))
-        return digest.hexdigest()
-
-    def stamps(self, places: Iterable[Any]) -> Iterator[int]:
-        """Yield for each item a number of this process that changes with the item's file, 0 if it is in several."""
-        version_of = self.storage.versions(self.path)
-        for path, group in groupby(places, self.file_of):
-            stamp = 0 if path is None else hash(version_of(path))
-            yield from (stamp for _ in group)
+        return {path: version_of(path) for path in self.files()}
 
     def advice(self, values: AnyArray) -> str:
         """Return a hint on options that would make values of a wrong shape fit, or ""."""
@@ -204,9 +173,6 @@ class FileSource(Source):
         for file, group in groupby(places, itemgetter(0)):
             own_places = [place for _, place in group]
             yield from completed(self.values(self._path_of(file), own_places), len(own_places))
-
-    def file_of(self, place: Any) -> str | None:
-        return self._path_of(place[0])
 
     def _path_of(self, file: str) -> str:
         return self.path if self._is_file else os.path.join(self.path, file)

@@ -23,8 +23,8 @@ NULL = Bad("null; expected a list")
 
 def import_pyarrow() -> Any:
     for module in ("pyarrow.compute", "pyarrow.parquet", "pyarrow.types"):
-        import_package(module, "score: Parquet", "parquet")
-    return import_package("pyarrow", "score: Parquet", "parquet")
+        import_package(module, "score: Parquet", "score")
+    return import_package("pyarrow", "score: Parquet", "score")
 
 
 class ParquetSource(FileSource):
@@ -80,12 +80,9 @@ class ParquetSource(FileSource):
 
     def _column(self, file: Any) -> str:
         """Return the column with this source's name, or the only column of lists."""
-        names = file.schema_arrow.names
         lists = [field.name for field in file.schema_arrow if _is_list(field.type)]
-        column = lists[0] if self.column is None and len(set(lists)) == 1 else self.column
-        if column in lists and names.count(column) > 1:
-            raise ArgumentError(f"it has two columns {shown(column)}; expected one")
-        if column not in lists:
+        column = lists[0] if self.column is None and len(lists) == 1 else self.column
+        if lists.count(column) != 1:
             columns = ", ".join(map(shown, lists)) or "it has none"
             raise ArgumentError(f"column is {shown(column)}; expected a column of lists: {columns}")
         return str(column)

@@ -56,7 +56,7 @@ class Objects(Files):
     """Objects of a store, whose names are those of files in folders."""
 
     def __init__(self, url: str) -> None:
-        fsspec = import_package("fsspec.core", "score: URLs", "object")
+        fsspec = import_package("fsspec.core", "score: URLs", "score")
         try:
             self._system = fsspec.url_to_fs(url)[0]
         except Exception as error:  # packages of stores raise errors of many types, and some connect here

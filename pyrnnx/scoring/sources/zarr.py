@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,7 +19,7 @@ _ROWS = ""  # as the first entry of a place: a row of the array itself
 
 
 def import_zarr() -> Any:
-    return import_package("zarr", "score: zarr", "zarr")
+    return import_package("zarr", "score: zarr", "score")
 
 
 class ZarrSource(Source):
@@ -58,8 +57,8 @@ class ZarrSource(Source):
                 )
             return [(str(i), root.shape[1:], (_ROWS, i, i + 1)) for i in range(root.shape[0])]
         # zarr's own list of members raises for an array with a broken description.
-        keys = sorted({os.path.relpath(os.path.dirname(path), self.path) for path in descriptions})
-        members = {key: attempted(root.__getitem__, key) for key in keys if key != "." and os.sep not in key}
+        keys = sorted({os.path.relpath(os.path.dirname(path), self.path) for path in descriptions} - {"."})
+        members = {key: attempted(root.__getitem__, key) for key in keys}
         arrays = {key: array for key, array in members.items() if isinstance(array, Bad) or hasattr(array, "shape")}
         if VALUES in arrays and OFFSETS in arrays:
             return self._ragged(root, NAMES in arrays)
@@ -103,33 +102,14 @@ class ZarrSource(Source):
             else:
                 yield from (item for place in run for item in self.read([place]))
 
-    def file_of(self, place: Any) -> str | None:
-        return None  # the chunks of an array are files
-
     def files(self) -> list[str]:
-        paths: list[str] = []
-        for parent, folders, files in self.storage.walk(self.path):
-            descriptions = [os.path.join(parent, name) for name in files if name in DESCRIPTIONS]
-            paths += descriptions
-            if any(self._is_array(path) for path in descriptions):
-                folders.clear()  # skip its chunks: perhaps millions
-            for name in folders:
-                if os.path.islink(os.path.join(parent, name)):
-                    raise ArgumentError(
-                        f"score: {shown(name)} of zarr group {shown(parent)} is a link; expected an array, because "
-                        "links are not followed"
-                    )
+        """Return the descriptions of the folder and of those in it; the chunks of arrays, perhaps millions, are not."""
+        _, folders, names = next(self.storage.walk(self.path))
+        paths = [os.path.join(self.path, name) for name in names if name in DESCRIPTIONS]
+        for folder in (os.path.join(self.path, name) for name in folders):
+            _, _, names = next(self.storage.walk(folder))
+            paths += [os.path.join(folder, name) for name in names if name in DESCRIPTIONS]
         return sorted(paths)
-
-    def _is_array(self, path: str) -> bool:
-        if not path.endswith("zarr.json"):
-            return path.endswith(".zarray")
-        try:
-            with self.storage.open(path, 0) as file:
-                description = json.loads(file.read().decode("utf-8"))
-        except Exception:  # object stores raise errors of many types
-            return False
-        return isinstance(description, dict) and description.get("node_type") == "array"
 
 
 def _adjacent(places: Sequence[Any]) -> Iterator[list[Any]]:

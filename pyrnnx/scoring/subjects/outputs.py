@@ -30,29 +30,21 @@ class Output:
     # whether it has as many time steps as the item, so that the steps of the padding can be cut off
     follows: bool = False
 
-    def of_item(self, array: AnyArray, row: int, length: int | None) -> AnyArray:
+    def of_item(self, array: AnyArray, row: int, length: int) -> AnyArray:
         """Return a copy of one row, [T, ...] if it has time steps, so that the batch can be freed."""
         axes = [axis for axis in (self.rows, self.time) if axis is not None]
-        if array.ndim <= max(axes, default=-1) or array.dtype != self.dtype:
-            raise self._differs(array)
-        if self.rows is not None and array.shape[self.rows] <= row:
-            raise self._differs(array)
+        sizes = tuple(size for axis, size in enumerate(array.shape) if axis not in axes)
+        has_rows = array.ndim == len(axes) + len(sizes) and (self.rows is None or array.shape[self.rows] > row)
+        if not has_rows or sizes != self.shape or array.dtype != self.dtype:
+            raise ArgumentError(
+                f"output {shown(self.name)} has shape {array.shape} and dtype {array.dtype}; expected {self.in_words} "
+                f"of {self.dtype} for each item, as for the first"
+            )
         # np.moveaxis took half of the time of a run over a million short items.
         result = array.transpose(*axes, *(axis for axis in range(array.ndim) if axis not in axes))
         if self.rows is not None:
             result = result[row]
-        if self.time is not None and self.follows and length is not None:
-            result = result[:length]
-        if result.shape[0 if self.time is None else 1 :] != self.shape:
-            raise self._differs(array)
-        return np.array(result)  # C-contiguous whatever the order of axes
-
-    def _differs(self, array: AnyArray) -> ArgumentError:
-        expected = f"{self.in_words} of {self.dtype} for each item"
-        return ArgumentError(
-            f"output {shown(self.name)} has shape {array.shape} and dtype {array.dtype}; expected {expected}, as for "
-            "the first item"
-        )
+        return np.array(result[:length] if self.follows else result)  # C-contiguous whatever the order of axes
 
     @property
     def in_words(self) -> str:
@@ -119,11 +111,7 @@ def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple
     sequence = _sequence(sample, steps)
     alone = _call(subject, [sequence])
     at_length = alone if longer == steps else _call(subject, [_sequence(sample, longer)])
-    if rows > 1:
-        other = -sequence if sequence.dtype.kind == "f" else _sequence(sample[::-1], steps)
-        is_open = takes.size("N") is None
-        first = alone if is_open else _call(subject, [sequence] * rows)
-        changed = _call(subject, [sequence] * 2 if is_open else [other, *[sequence] * (rows - 1)])
+    pair = _call(subject, [sequence] * 2) if rows > 1 and takes.size("N") is None else None
     described = []
     for name, value in alone.items():
         array, axes = np.asarray(value), subject.axes.get(name)
@@ -132,10 +120,16 @@ def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple
             row, time = axes.index("N"), axes.index("T") if "T" in axes else None
         else:
             time = changed_axis(name, array.shape, np.shape(at_length[name]))
-            if rows == 1:  # any axis of one element has the same values, and an output may have none
-                row = next((axis for axis, size in enumerate(array.shape) if size == 1 and axis != time), None)
-            else:
-                row = _rows_axis(name, np.asarray(first[name]), np.asarray(changed[name]), rows, time)
+            axes_of_rows = [axis for axis, size in enumerate(array.shape) if size == rows and axis != time]
+            row = axes_of_rows[0] if axes_of_rows else None
+            if pair is not None:
+                row = changed_axis(name, array.shape, np.shape(pair[name]))
+            # Any axis of one element has the same values, and an output of one row may have none.
+            if rows > 1 and (row in (None, time) or (pair is None and len(axes_of_rows) > 1)):
+                raise ArgumentError(
+                    f"output {shown(name)} has shape {array.shape}, and its axis of rows is unknown; expected one: "
+                    "leave the output out of outputs, a list of names"
+                )
         shape = tuple(size for axis, size in enumerate(array.shape) if axis not in (row, time))
         follows = time is not None and array.shape[time] == steps and at_length[name].shape[time] == longer
         described.append(Output(name, array.dtype, row, time, shape, follows))
@@ -145,22 +139,6 @@ def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple
 def _sequence(sample: AnyArray, steps: int) -> AnyArray:
     """Return a sequence of `steps` steps of the sample, repeated if necessary."""
     return np.take(sample, np.arange(steps) % len(sample), axis=0)
-
-
-def _rows_axis(name: str, first: AnyArray, changed: AnyArray, rows: int, time: int | None) -> int:
-    """Return the axis that changes with the number of rows, or at whose start alone a change of the first row shows."""
-    axis = changed_axis(name, first.shape, changed.shape)
-    if axis is None:
-        axes = [axis for axis, size in enumerate(first.shape) if size == rows and axis != time]
-        if len(axes) > 1 and not np.array_equal(first, changed):  # such as two directions
-            axes = [axis for axis in axes if not np.delete(first != changed, 0, axis).any()]
-        axis = axes[0] if len(axes) == 1 else None
-    if axis is None or axis == time:
-        raise ArgumentError(
-            f"output {shown(name)} has shape {first.shape}, and its axis of rows is unknown; expected one: leave the "
-            "output out of outputs, a list of names"
-        )
-    return axis
 
 
 def check_batch(scorer: Scorer, names: Sequence[str], items: Sequence[AnyArray]) -> None:
