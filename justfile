@@ -75,6 +75,9 @@ fuzz:
 mutants:
     .ci/run mutants
 
+sweeps:
+    .ci/run sweeps
+
 # A long stream
 soak:
     .ci/run soak

@@ -18,12 +18,14 @@ from pyrnnx.testing.same.mistakes import Mistake, mistakes
 Arrays = Mapping[str, Array]
 
 
-def outputs(layer: Layer, arrays: Arrays, words: str) -> tuple[Arrays, Arrays]:
-    """Return canonical outputs of a layer with the mistake of these words, and without it."""
+def outputs(layer: Layer, arrays: Arrays, words: str) -> Arrays:
+    """Return canonical outputs of a layer with the mistake of these words; "" is none."""
     given = oracle.arguments(layer, complete(layer, arrays))
     right = oracle.outputs(layer, given)
-    mistake = next((one for one in mistakes(layer, given) if one.words == words), Mistake("", {}))
-    return mistake.outputs(layer, given, right), right
+    if not words:
+        return right
+    mistake = next((mistake for mistake in mistakes(layer, given) if mistake.words == words), Mistake("", {}))
+    return mistake.outputs(layer, given, right)
 
 
 def complete(layer: Layer, arrays: Arrays) -> dict[str, Array]:
@@ -34,8 +36,8 @@ def complete(layer: Layer, arrays: Arrays) -> dict[str, Array]:
     return {"sequence_lens": np.full(N, T, np.int32), **states, **arrays}
 
 
-def visible(layer: Layer, takes: Any) -> Iterator[str]:
-    """Yield the words of the mistakes that show in a model whose layer takes these arguments."""
+def visible(layer: Layer, takes: Any, stride: int) -> Iterator[str]:
+    """Yield, of each so many mistakes, the words of those that show in a model whose layer takes these arguments."""
     rng, T, N = np.random.default_rng(7), 7, 4
     shape = (layer.op.num_directions, N, layer.op.hidden_size)
     every: dict[str, Array] = {
@@ -45,8 +47,10 @@ def visible(layer: Layer, takes: Any) -> Iterator[str]:
         "initial_c": rng.normal(size=shape),
     }
     arrays = {name: array for name, array in every.items() if name in takes}
-    for mistake in mistakes(layer, oracle.arguments(layer, complete(layer, arrays))):
-        wrong, right = outputs(layer, arrays, mistake.words)
+    given = oracle.arguments(layer, complete(layer, arrays))
+    right = oracle.outputs(layer, given)
+    for mistake in list(mistakes(layer, given))[::stride]:
+        wrong = mistake.outputs(layer, given, right)
         if any(np.abs(wrong[name] - right[name]).max() > 1e-3 for name in right):
             yield mistake.words
 
@@ -90,7 +94,7 @@ class Planted(Model):
             for name in value.names
             if name in inputs
         }
-        results, _ = outputs(self.layer, arrays, self._words)
+        results = outputs(self.layer, arrays, self._words)
         named = {
             name: rearrange(results[argument], CANONICAL.axes_of(argument), value.axes).astype(self.layer.dtype)
             for argument, value in self.values.items()

@@ -72,13 +72,13 @@ def each_row(names: str | tuple[str, ...], rows: Rows, ids: Any = None) -> Calla
 
 
 def few_rows(
-    names: str | tuple[str, ...], few: Iterable[Any], rest: Iterable[Any], ids: Any = None
+    names: str | tuple[str, ...], few: Iterable[Any], rest: Iterable[Any], ids: Any = None, mark: str = "slow"
 ) -> Callable[[Test], Test]:
-    """Return a decorator like `each_row` that runs `few` by default, and `rest` in tests marked slow."""
+    """Return a decorator like `each_row` that runs `few` by default, and `rest` in tests with a mark."""
     slow = list(rest)
     parts = [pytest.param(list(few), id="few")]
     starts = range(0, len(slow), SLOW_ROWS)
-    parts += [pytest.param(slow[k : k + SLOW_ROWS], id=f"slow-{k}", marks=pytest.mark.slow) for k in starts]
+    parts += [pytest.param(slow[k : k + SLOW_ROWS], id=f"{mark}-{k}", marks=getattr(pytest.mark, mark)) for k in starts]
 
     def decorate(function: Test) -> Test:
         def test(part: list[Any], **fixtures: Any) -> None:

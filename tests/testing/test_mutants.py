@@ -43,7 +43,7 @@ def survives(changed: ModuleType, case: Case) -> bool:
     return True
 
 
-@few_rows("mutant", MUTANTS[::10], MUTANTS, ids=lambda mutant: mutant.does)
+@few_rows("mutant", MUTANTS[::10], MUTANTS, ids=lambda mutant: mutant.does, mark="nightly")
 def test_mutant_is_killed_by_each_case_made_for_it(mutant: Mutant, tmp_path: Path) -> None:
     assert mutant.killed_by
     changed = mutant.load(tmp_path / "oracle")

@@ -228,7 +228,7 @@ def named_edit(name: str, changed: ModuleType) -> list[str]:
     return named(layer, edited(layer, changed), sequence_lens=LENGTHS["-0" if name.endswith("-0") else ""])
 
 
-@few_rows("mutant", WRONG[::20], WRONG, ids=lambda mutant: mutant.does)
+@few_rows("mutant", WRONG[::20], WRONG, ids=lambda mutant: mutant.does, mark="nightly")
 def test_edited_oracle_is_named(mutant: Mutant, tmp_path: Path) -> None:
     changed = mutant.load(tmp_path / "oracle")
     for name in mutant.killed_by:
@@ -296,7 +296,7 @@ def test_some_mistakes_are_named(name: str) -> None:
     check_mistakes(name, 3, 211)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", OPERATORS)
 def test_every_mistake_is_named(name: str) -> None:
     check_mistakes(name, 0, 1)

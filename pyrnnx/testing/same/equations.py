@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,8 +87,10 @@ def _read(text: str) -> Equation:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def run(cell: CellName, given: Arguments) -> dict[str, AnyArray]:
-    """Return the outputs of a cell, canonical and in float64.
+def run(
+    cell: CellName, given: Arguments, is_apart: Callable[[AnyArray, Any], bool] | None = None
+) -> dict[str, AnyArray]:
+    """Return the outputs of a cell, canonical and in float64; none as soon as `is_apart` of some of Y and their index.
 
     The arguments are those of the oracle and, optionally: equations, functions (by result, or "f()", "g()" and "h()"),
     the names of values that are clipped, which directions run backward, the times at which backward rows end, and
@@ -111,7 +114,10 @@ def run(cell: CellName, given: Arguments) -> dict[str, AnyArray]:
             times = np.broadcast_to(np.maximum(ends - 1 - k, 0) if backward[d] else k, N)
             values = {f"{name}'": value for name, value in before.items() if not name.endswith("''")}
             before = step({**values, **constants, "X": X[times, np.arange(N)]})
-            Y[k if given.get("in_order_of_computation") else times[active], d, active] = before["H"][active]
+            index = (k if given.get("in_order_of_computation") else times[active], d, active)
+            Y[index] = before["H"][active]
+            if is_apart is not None and is_apart(Y[index], index):
+                return {}
             for name, array in last.items():
                 array[d, active] = before[name][active]
     return {"Y": Y, **{f"Y_{name.lower()}": array for name, array in last.items()}}
@@ -176,17 +182,19 @@ def _product(term: Term, gate: str, values: Values, weights: Mapping[str, Mappin
 # Changed equations
 
 
-def changed_equations(rows: Equations) -> Iterator[tuple[str, Arguments]]:
-    """Yield words that follow "as if", and arguments of `run` that change equations or functions.
+@cache
+def changed_equations(*rows: Equation) -> Sequence[tuple[str, Arguments]]:
+    """Return words that follow "as if", and arguments of `run` that change equations or functions.
 
     Each term is left out, added twice, or taken from another step, in one equation or in all gates.
     """
-    seen = {tuple(rows.values())}
-    for words, changes in _changes(rows):
+    result, seen = [], {rows}
+    for words, changes in _changes({row.result: row for row in rows}):
         changed = tuple(changes.get("equations", {}).values())
         if not changed or changed not in seen:
             seen.add(changed)
-            yield words, changes
+            result.append((words, changes))
+    return result
 
 
 def _changes(rows: Equations) -> Iterator[tuple[str, Arguments]]:

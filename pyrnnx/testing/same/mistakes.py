@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,12 +31,14 @@ class Mistake(NamedTuple):
     changes: Arguments  # of `equations.run`
     results: Callable[[Outputs, Outputs], Outputs] | None = None  # from the changed results and the right ones
 
-    def outputs(self, layer: Layer, given: Arguments, right: Outputs) -> Outputs:
-        """Return the outputs of a layer with this mistake."""
-        changed = right
-        if self.changes:
-            changed = run(layer.op.cell, {**given, **self.changes})
-            changed = {name: in_range(changed[name], layer.dtype) for name in right}
+    def outputs(
+        self, layer: Layer, given: Arguments, right: Outputs, is_apart: Callable[[AnyArray, Any], bool] | None = None
+    ) -> Outputs:
+        """Return the outputs of a layer with this mistake; none as soon as `is_apart` of some of Y and their index."""
+        if not self.changes:
+            return right if self.results is None else self.results(right, right)
+        changed = run(layer.op.cell, {**given, **self.changes}, is_apart if self.results is None else None)
+        changed = {name: in_range(changed[name], layer.dtype) for name in right if changed}
         return changed if self.results is None else self.results(changed, right)
 
 
@@ -45,7 +47,7 @@ def mistakes(layer: Layer, given: Arguments) -> Iterator[Mistake]:
     yield from _attributes(layer, given)
     yield from _rows(layer, given)
     yield from _arrays(layer, given)
-    for words, changes in changed_equations(equations_of(layer.op.cell, given)):
+    for words, changes in changed_equations(*equations_of(layer.op.cell, given).values()):
         yield Mistake(words, changes)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison import oracle
-from pyrnnx.comparison.agreement import Rule, Tolerance, agreement, is_away
+from pyrnnx.comparison.agreement import Rule, Tolerance, agreement, in_range, is_away
 from pyrnnx.comparison.layers import Comparison, LayerCall
 from pyrnnx.comparison.steps import EQUATIONS, Place
 from pyrnnx.comparison.views.text import apart_lines, settings_lines
@@ -102,10 +104,14 @@ def _mistakes(letter: str, call: LayerCall, rule: Rule, right: Arrays) -> str:
     tried = list(mistakes(layer, arguments))
     if len(tried) * oracle.cost(layer, call.arrays) > oracle.MOST_COST:
         return f"No usual mistakes of {letter} were tried, which takes too long: pass shorter inputs."
+
+    def is_apart(array: AnyArray, index: Any) -> bool:
+        return bool(rule.beyond(outputs["Y"][index], in_range(array, layer.dtype)).any())
+
     fits = {}
     for mistake in tried:
-        wrong = mistake.outputs(layer, arguments, right)
-        if not is_away(outputs, wrong, rule):
+        wrong = mistake.outputs(layer, arguments, right, is_apart if "Y" in outputs else None)
+        if wrong and not is_away(outputs, wrong, rule):
             fits[mistake.words] = max(agreement(outputs, wrong, rule).differences.values(), default=0.0)
     if not fits:
         return f"None of {len(tried)} usual mistakes gives the numbers of {letter}."
