@@ -98,8 +98,8 @@ class Comparison(Result):
         "i", "z", ... are the gates of the ONNX text after their activation, "i_in" the input of that activation, "H"
         and "C" the states after the step. They are computed on first access, in float64 by `pyrnnx.reference`, from the
         weights of both layers and the inputs of `compare`. So they are equal if only the arithmetic differs, as with
-        `weight_dtype`, and empty if the layers and their outputs are the same. The computation is slow: if there are
-        many steps, only one row is used, or none, and `gates_note` says so.
+        `weight_dtype`, and empty if the layers and their outputs are the same. The computation is slow: for many steps
+        or rows, there are none, and `gates_note` says so.
         """
         return self._by_gate.profiles
 
@@ -110,15 +110,14 @@ class Comparison(Result):
 
     @property
     def gates_note(self) -> str:
-        """The row that `gates` are limited to, or why there are none; else empty."""
+        """Why there are no `gates`; else empty."""
         return self._by_gate.note
 
     @cached_property
     def _by_gate(self) -> Gates:
         if self.call is None or not (self.operators or differing(self.weights) or self.largest_difference > 0):
             return Gates()
-        row = 0 if self.first_difference is None else self.first_difference.row
-        return gates(*self.call.layers, self.call.arrays, row)
+        return gates(*self.call.layers, self.call.arrays)
 
     def _complete(self) -> bool:
         return not self.not_compared

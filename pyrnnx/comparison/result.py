@@ -39,11 +39,6 @@ class Result(ABC):
         return {name: deviation.largest for name, deviation in self.deviations.items()}
 
     @property
-    def relative_numbers(self) -> dict[str, float]:
-        """The largest relative difference of each compared output, by name (see `Deviation.largest_relative`)."""
-        return {name: deviation.largest_relative for name, deviation in self.deviations.items()}
-
-    @property
     @abstractmethod
     def largest_difference(self) -> float:
         """The largest absolute difference; NaN if nothing was compared."""
