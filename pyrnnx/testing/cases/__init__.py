@@ -4,7 +4,7 @@
 dtype, layout, version and boundary, at least one named case fails if it is ignored.
 """
 
-from pyrnnx.testing.cases import activations, attributes, openvino, sizes, versions
+from pyrnnx.testing.cases import activations, attributes, openvino, sizes
 from pyrnnx.testing.cases.arrays import draw, expected_outputs, make_arrays
 from pyrnnx.testing.cases.case import FEATURES, PARAMETERS, Case
 from pyrnnx.testing.cases.operators import (
@@ -26,7 +26,7 @@ CASES: tuple[Case, ...] = (
     *attributes.cases(),
     *activations.cases(),
     *sizes.cases(),
-    *versions.cases(),
+    *attributes.versions(),
 )
 OPENVINO_CASES: tuple[Case, ...] = tuple(openvino.cases())
 NAMED = {case.name: case for case in (*CASES, *OPENVINO_CASES)}

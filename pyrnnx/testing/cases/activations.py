@@ -9,8 +9,6 @@ from pyrnnx import reference
 from pyrnnx.testing.cases.case import BOTH, Case, activation_attributes, named, replaced
 from pyrnnx.testing.cases.operators import OPERATORS
 
-_PLACE = "attribute activations"
-
 
 def cases() -> Iterator[Case]:
     for op in OPERATORS:
@@ -27,17 +25,17 @@ def _functions(op: str) -> Iterator[Case]:
         for name in names:
             attributes = activation_attributes(replaced(default, place, name))
             fails = f"{letter} is not {name}, or {name} has the wrong parameters"
-            yield named(op, f"{letter}={name}", "activations", fails, _PLACE, attributes, lens=(4, 2, 3))
+            yield named(op, f"{letter}={name}", "activations", fails, attributes, lens=(4, 2, 3))
     fails = "the second direction has the functions of the first, or does not take the next parameters"
     for first in range(0, len(names), 2):  # functions that share the parameter lists, a different set per direction
         chosen = [names[(first + 4 * k) % len(names)] for k in range(2 * len(default))]
         attributes = activation_attributes(chosen) | BOTH
-        yield named(op, f"activations-mixed-{first}", "activations", fails, _PLACE, attributes, lens=(4, 1, 3))
+        yield named(op, f"activations-mixed-{first}", "activations", fails, attributes, lens=(4, 1, 3))
 
 
 def _parameters(op: str) -> Iterator[Case]:
     default = reference.DEFAULT_ACTIVATIONS[op]
-    alpha, both = "attribute activation_alpha", "activation_alpha/beta"
+    both = "activation_alpha/beta"
     leaky: dict[str, Any] = {"activations": ["LeakyRelu"] * 2 * len(default)}
     for name in (n for n in reference.ALPHA if n != "ScaledTanh"):  # it has no defaults
         defaults = f"{reference.ALPHA[name]}" + (f" and {reference.BETA[name]}" if name in reference.BETA else "")
@@ -45,23 +43,23 @@ def _parameters(op: str) -> Iterator[Case]:
         attributes: dict[str, Any] = {"activations": replaced(default, 1, name) if op != "RNN" else [name]}
         feature = "default activation parameters"
         # far enough out to be on both sides of the default threshold, 1
-        yield named(op, f"default-parameters-{name}", feature, fails, alpha, attributes, scale=4.0)
+        yield named(op, f"default-parameters-{name}", feature, fails, attributes, scale=4.0)
     fails = "every LeakyRelu takes the only alpha, although the later ones have the default 0.01"
     attributes = leaky | {"activation_alpha": [0.5]} | BOTH
-    yield named(op, "alphas-run-out", "default activation parameters", fails, alpha, attributes, ("B",))
+    yield named(op, "alphas-run-out", "default activation parameters", fails, attributes, ("B",))
     # functions that take only alpha, no parameter, or both
     names = (["LeakyRelu", "ScaledTanh"], ["Elu", "HardSigmoid", "Tanh", "Affine"])
     chosen = names[op == "GRU"] if op != "LSTM" else ["HardSigmoid", "LeakyRelu", "ScaledTanh"] * 2
     fails = "alphas and betas share one counter, or are indexed by the position of their function"
     attributes = activation_attributes(chosen) | BOTH
-    yield named(op, "alphas-and-betas-counted-apart", both, fails, "attribute activation_beta", attributes)
+    yield named(op, "alphas-and-betas-counted-apart", both, fails, attributes)
     fails = "alphas are not taken in the order of the functions, one direction after the other"
     attributes = leaky | {"activation_alpha": [0.125 * (k + 1) for k in range(2 * len(default))]} | BOTH
-    yield named(op, "alphas-in-order", both, fails, alpha, attributes)
+    yield named(op, "alphas-in-order", both, fails, attributes)
     # clipping puts values exactly on the jump of ThresholdedRelu, which belongs to x
     fails = "ThresholdedRelu is 0 at x = alpha, although the text says x for x >= alpha"
     attributes = {"activations": ["ThresholdedRelu", *default[1:]], "activation_alpha": [0.25], "clip": 0.25}
-    yield named(op, "clip-at-threshold", "activations", fails, _PLACE, attributes)
+    yield named(op, "clip-at-threshold", "activations", fails, attributes)
 
 
 def _spellings(op: str) -> Iterator[Case]:
@@ -73,7 +71,7 @@ def _spellings(op: str) -> Iterator[Case]:
         ("upper-case", [name.upper() for name in others]),
     ):
         fails = f"the names {', '.join(names)} are unknown, or select other functions"
-        yield named(op, spelling, "names in any case", fails, _PLACE, {"activations": names}, ("B",))
+        yield named(op, spelling, "names in any case", fails, {"activations": names}, ("B",))
 
 
 def _ends(op: str) -> Iterator[Case]:
@@ -83,4 +81,4 @@ def _ends(op: str) -> Iterator[Case]:
         names = [*default[:-1], last] if last else default
         fails = f"{' or '.join(dict.fromkeys(names))} of a large argument is NaN or infinite because exp overflows"
         name, attributes = (f"large-values-{last}", {"activations": names}) if last else ("large-values", {})
-        yield named(op, name, "large values", fails, "equations", attributes, scale=2000.0)
+        yield named(op, name, "large values", fails, attributes, scale=2000.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyrnnx import reference
 from pyrnnx.operator.op import CellName
-from pyrnnx.testing.cases.operators import INPUTS, OPERATORS, OPTIONAL, STEPS, version_of
+from pyrnnx.testing.cases.operators import INPUTS, OPERATORS, OPTIONAL, STEPS
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,6 @@ class Case:
         Subject of a named case, a key of `FEATURES`; empty for random ones.
     tells : str
         A sentence on the mistake that this case detects.
-    source : str
-        Reference to the operator's text: "LSTM-14, attribute clip".
     """
 
     name: str
@@ -60,7 +58,6 @@ class Case:
     nan: str = ""
     feature: str = ""
     tells: str = ""
-    source: str = ""
 
     def __hash__(self) -> int:  # attributes are a mapping, which has none
         return hash((self.name, self.operator, self.inputs, self.lens, self.T, self.N, self.I, self.H, self.dtype))
@@ -181,13 +178,12 @@ def named(
     name: str,
     feature: str,
     fails_if: str,
-    place: str,
     attributes: Mapping[str, Any] | None = None,
     inputs: tuple[str, ...] | None = None,
     lens: tuple[int, ...] | None = None,
     **fields: Any,
 ) -> Case:
-    """Build the case OPERATOR-NAME of one feature; `place` is the part of the operator's text: "attribute clip".
+    """Build the case OPERATOR-NAME of one feature.
 
     It has all optional inputs by default, and hidden_size except in the case that omits it.
     """
@@ -200,7 +196,6 @@ def named(
         lens,
         feature=feature,
         tells=f"Fails if {fails_if}.",
-        source=f"{version_of(operator, fields.get('opset', Case.opset))}, {place}",
         **fields,
     )
 

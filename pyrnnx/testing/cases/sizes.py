@@ -26,12 +26,12 @@ def _blocks(op: str) -> Iterator[Case]:
             I = 1 if H == 17 else 3
             feature = "sizes of 1" if 1 in (H, N, I) else "large sizes" if H > 16 else "all together"
             fails = f"{H} units or {N} rows do not fill a block of the kernel, and some are left out"
-            yield named(op, f"H{H}-N{N}", feature, fails, "shapes", BOTH if N == 3 else {}, T=2, N=N, I=I, H=H)
-    yield named(op, "wide", "large sizes", WIDE_FAILS, "shapes", **WIDE)
+            yield named(op, f"H{H}-N{N}", feature, fails, BOTH if N == 3 else {}, T=2, N=N, I=I, H=H)
+    yield named(op, "wide", "large sizes", WIDE_FAILS, **WIDE)
     for size in ("N", "I", "H"):  # T: below
         changes: dict[str, Any] = {size: 1}
-        yield named(op, f"{size}=1", "sizes of 1", one_fails(size), "shapes", BOTH, **changes)
-    yield named(op, "all-1", "sizes of 1", "all axes of length 1 are dropped", "shapes", T=1, N=1, I=1, H=1)
+        yield named(op, f"{size}=1", "sizes of 1", one_fails(size), BOTH, **changes)
+    yield named(op, "all-1", "sizes of 1", "all axes of length 1 are dropped", T=1, N=1, I=1, H=1)
 
 
 def one_fails(size: str) -> str:
@@ -41,7 +41,7 @@ def one_fails(size: str) -> str:
 
 def _lengths(op: str) -> Iterator[Case]:
     def case(name: str, feature: str, fails: str, lens: tuple[int, ...] | None, **sizes: Any) -> Case:
-        return named(op, name, feature, fails, "input sequence_lens", BOTH, lens=lens, **sizes)
+        return named(op, name, feature, fails, BOTH, lens=lens, **sizes)
 
     for T in (1, 2, 9):
         feature = "sizes of 1" if T == 1 else "bidirectional"
@@ -55,15 +55,15 @@ def _lengths(op: str) -> Iterator[Case]:
 
 def _nothing(op: str) -> Iterator[Case]:
     fails = "an empty batch is refused, ends the process, or has results of another shape"
-    yield named(op, "N=0", "empty batch", fails, "shapes", BOTH, lens=(), N=0)
-    yield named(op, "N=0-layout1", "empty batch", fails, "shapes", BOTH | {"layout": 1}, N=0)
+    yield named(op, "N=0", "empty batch", fails, BOTH, lens=(), N=0)
+    yield named(op, "N=0-layout1", "empty batch", fails, BOTH | {"layout": 1}, N=0)
     steps = "T = 0 is refused, ends the process, or leaves states that are not zeros"
-    yield named(op, "T=0", "T = 0", steps, "shapes", BOTH, T=0)
-    yield named(op, "T=0-lens", "T = 0", steps, "shapes", lens=(0, 0, 0), T=0)
+    yield named(op, "T=0", "T = 0", steps, BOTH, T=0)
+    yield named(op, "T=0-lens", "T = 0", steps, lens=(0, 0, 0), T=0)
     inputs = "input_size 0 is refused, ends the process, or skips the recurrence"
-    yield named(op, "I=0", "input_size 0", inputs, "shapes", BOTH, lens=(4, 0, 1), I=0)
-    yield named(op, "I=0-no-bias", "input_size 0", inputs, "shapes", {}, (), I=0)
-    yield named(op, "N=0-T=0-I=0", "empty batch", fails, "shapes", T=0, N=0, I=0)
+    yield named(op, "I=0", "input_size 0", inputs, BOTH, lens=(4, 0, 1), I=0)
+    yield named(op, "I=0-no-bias", "input_size 0", inputs, {}, (), I=0)
+    yield named(op, "N=0-T=0-I=0", "empty batch", fails, T=0, N=0, I=0)
 
 
 DTYPE_FAILS = {
@@ -77,5 +77,5 @@ LONG_SUMS: dict[str, Any] = {"T": 2, "I": 1024, "H": 17, "scale": 8.0}
 
 def _dtypes(op: str) -> Iterator[Case]:
     for dtype, fails in DTYPE_FAILS.items():
-        yield named(op, dtype, dtype, fails, "type constraint T", BOTH, lens=(4, 2, 3), dtype=dtype)
-        yield named(op, f"{dtype}-wide", dtype, fails, "type constraint T", BOTH, dtype=dtype, **LONG_SUMS)
+        yield named(op, dtype, dtype, fails, BOTH, lens=(4, 2, 3), dtype=dtype)
+        yield named(op, f"{dtype}-wide", dtype, fails, BOTH, dtype=dtype, **LONG_SUMS)

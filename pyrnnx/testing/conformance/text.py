@@ -12,7 +12,7 @@ from pyrnnx.testing.conformance.report import Report, Suite, case_to_dict
 
 _LETTERS = {"wrong": "w", "refused": "r", "crashed": "c", "timed out": "t", "not expressible": "n"}
 _LEGEND = "A number without a letter: right; w: wrong, r: refused, c: crashed, t: timed out, n: not expressible."
-_TEXTS = ("name", "operator", "feature", "tells", "source")  # fields of a case that are shown elsewhere
+_TEXTS = ("name", "operator", "feature", "tells")  # fields of a case that are shown elsewhere
 _MOST_FAULTS = 30  # of a runtime; random cases may fail in a hundred ways
 
 

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from rows import each_row
 
-from pyrnnx import ArgumentError, reference
-from pyrnnx.testing.cases import Case, expected_outputs, make_arrays
+from pyrnnx import ArgumentError
+from pyrnnx.testing.cases import Case, expected_outputs
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes import CrashedError, Execution, FunctionRuntime, RefusedError, Runtime, execute
 
@@ -195,7 +195,6 @@ REJECTED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     ),
     (execute, {"runtime": "onnxruntime"}, "runtime is 'onnxruntime'; expected a Runtime"),
     (FunctionRuntime, {"function": 5}, "function is 5; expected a callable"),
-    (FunctionRuntime, {"function": len, "takes": "IR"}, "takes is 'IR'; expected 'case' or 'model'"),
 ]
 
 
@@ -203,24 +202,6 @@ REJECTED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 def test_arguments_are_checked_at_once(function: Callable[..., Any], arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=rf"^{function.__name__}: {message}"):
         function(**arguments, **({"cases": CASES} if function is execute else {}))
-
-
-def lstm_of_models(model: bytes, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    import onnx
-
-    (node,) = onnx.ModelProto.FromString(model).graph.node
-    assert {name for name in node.input if name} == {*inputs}
-    direction = {attribute.name: attribute for attribute in node.attribute}["direction"].s.decode()
-    return dict(zip(node.output, reference.run(node.op_type, **inputs, direction=direction), strict=True))
-
-
-def test_a_function_of_models() -> None:
-    runtime = FunctionRuntime(lstm_of_models, takes="model")
-    assert runtime.name == "lstm_of_models"
-    assert not runtime.supports(Case("cell", "LSTMCell-4", T=1))
-    (execution,) = execute(runtime, [CASE])
-    for given, wanted in zip(execution.outputs, expected_outputs(CASE, make_arrays(CASE)), strict=True):
-        np.testing.assert_array_equal(given, wanted)
 
 
 # Processes
