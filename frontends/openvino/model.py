@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortened, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models import model as base
@@ -26,7 +27,7 @@ from .ir.variables import variables
 from .layers import BoundLayer, IRLayer
 from .net import Net, computed_values, layer_values
 from .schemas import WEIGHTS
-from .states import Session, State, WithVariables
+from .states import Session, WithVariables
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -124,22 +125,23 @@ class Model(base.Model):
 
     def __reduce__(self) -> tuple[Any, ...]:
         make = partial(Model, weight_dtype=self._weight_dtype)
-        return make, (self.net, self.weights, self.label), dict(self.state) or None
+        return make, (self.net, self.weights, self.label), self.state or None
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.state = state
 
     @property
-    def state(self) -> State:
-        """Values of the variables at the next call, by id; assign one of them, or a mapping of all.
+    def state(self) -> dict[str, AnyArray]:
+        """Copies of the variables' values at the next call, by id; assign a mapping to change them.
 
+        A variable whose first value depends on inputs is absent before the first call and after `reset_state`.
         Variables that an assigned mapping lacks are reset. A value that does not fit raises ArgumentError.
         """
-        return State(self._calls)
+        return self._calls.values()
 
     @state.setter
     def state(self, values: Mapping[str, Any]) -> None:
-        self._calls.change(lambda _: values)
+        self._calls.restore(values)
 
     def reset_state(self) -> None:
         """Reset all variables to the first values that the model computes, else to zeros."""

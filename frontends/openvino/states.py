@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -86,50 +86,6 @@ def first_value(info: TensorInfo) -> AnyArray | None:
         return None
 
 
-class State(MutableMapping[str, AnyArray]):
-    """A snapshot of the variables of a model by id, as the next call reads them.
-
-    Assigning an item sets the model's variable, deleting it resets it. A variable whose first value depends on inputs
-    is absent before the first call and after `reset_state`. Later calls do not change the snapshot: assign it to
-    `model.state` to go back to it. Thread-safe.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session, self._values = session, session.values()
-
-    def __getitem__(self, key: str) -> AnyArray:
-        return self._values[key]
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        self._session.change(lambda values: {**values, key: value})
-        self._take(key)
-
-    def __delitem__(self, key: str) -> None:
-        if key not in self._values:
-            raise KeyError(key)
-        self._session.change(lambda values: {name: value for name, value in values.items() if name != key})
-        self._take(key)
-
-    def _take(self, key: str) -> None:
-        """Copy the current value of a variable from the model."""
-        self._values.pop(key, None)
-        self._values |= {name: value for name, value in self._session.values().items() if name == key}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle as a dict: values that are independent of the model."""
-        return dict, (dict(self._values),)
-
-    def __repr__(self) -> str:
-        text = ", ".join(f"{shown(key)}: {value.dtype} {value.shape}" for key, value in self.items())
-        return f"<state {shortened(text)}>" if text else "<state, nothing yet>"
-
-
 class Session:
     """Variables of a model from call to call; a lock runs one call at a time.
 
@@ -160,17 +116,16 @@ class Session:
             state = self._stream.state if self._names else {}
         return {identifier: state[name] for identifier, name in self._names.items() if name in state}
 
-    def change(self, change: Callable[[Mapping[str, Any]], Any]) -> None:
-        """Set the variables to the result of `change` on their values."""
-        with self._lock:
-            values = change(self.values())
-            if not isinstance(values, Mapping):
-                raise ArgumentError(f"{self._label}: state is {shown(values)}; expected a mapping of arrays")
-            for key in values:
-                if key not in self._names:
-                    known = shortened(", ".join(self._names)) or "none"
-                    raise ArgumentError(
-                        f"{self._label}: state: variable {shown(key)} is unknown; the variables are {known}"
-                    )
-            if self._names:
+    def restore(self, values: Mapping[str, Any]) -> None:
+        """Set the variables; those without a value are reset."""
+        if not isinstance(values, Mapping):
+            raise ArgumentError(f"{self._label}: state is {shown(values)}; expected a mapping of arrays")
+        for key in values:
+            if key not in self._names:
+                known = shortened(", ".join(self._names)) or "none"
+                raise ArgumentError(
+                    f"{self._label}: state: variable {shown(key)} is unknown; the variables are {known}"
+                )
+        if self._names:
+            with self._lock:
                 self._stream.restore({self._names[key]: value for key, value in values.items()})
