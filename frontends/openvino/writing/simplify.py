@@ -10,14 +10,16 @@ which IR has not. A run in which the size is not 1 is an error of Reshape; OpenV
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError, shortened
-from pyrnnx.operator.tensor_info import TensorInfo
+from pyrnnx.operator.tensor_info import Dimension, TensorInfo
 
 from ...onnx.graph.constants import array_of, named, set_constants, shape_of
 from ...onnx.graph.inference import infer_shapes
@@ -27,20 +29,21 @@ from ...onnx.messages import copied
 from ...onnx.onnx_package import import_onnx
 from ...onnx.passes.canonical import rename_hidden
 from ...onnx.passes.constants import compute_constants
-from ..translation.graph import IR_VERSION, OPSET, element_type
+from ..translation.graph import IR_VERSION, element_type
+from .views import broadcast
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
+Shape = tuple[Dimension, ...]
 _SMALL = 64  # elements of constants whose values shape inference needs: shapes, axes
 _COMPUTED = 1024  # elements of a constant that is computed though it is larger than its sources
 _ALLOWZERO = 14  # first opset of this attribute of Reshape
-_ZERO = "sizes/zero"
-# Operators through which sizes are followed, and their attributes in old opsets that are inputs now.
-_FOLLOWED: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("Add", "Cast", "Concat", "Gather", "Identity", "Mul", "Reshape", "Shape", "Size", "Sub"), ()),
-    **dict.fromkeys(("Squeeze", "Unsqueeze"), ("axes",)),
-    "Slice": ("starts", "ends", "axes"),
+_MOVES = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")  # operators that do not change integers
+# Operators on integers, of which some may be unknown
+_ARITHMETIC = {
+    name: np.frompyfunc(lambda a, b, f=function: f(a, b) if isinstance(a, int) and isinstance(b, int) else None, 2, 1)
+    for name, function in (("Add", operator.add), ("Mul", operator.mul), ("Sub", operator.sub))
 }
 _SHAPED = ("ConstantOfShape", "Expand", "Reshape")  # operators whose result has a shape that is their last input
 
@@ -173,7 +176,7 @@ def _fits(info: TensorInfo | None, largest: int) -> bool:
 def _follow_sizes(graph: GraphProto, types: dict[str, TensorInfo], tensors: dict[str, Any], label: str) -> bool:
     """Make known sizes constants, and declare shapes that follow from them; return whether there are any."""
     nodes = [node for node in graph.node if not tensors.keys() >= {*filter(None, node.output)}]
-    values, shapes = known_sizes(nodes, types, _small_arrays(tensors, label))
+    values, shapes = _known_sizes(nodes, types, _small_arrays(tensors, label))
     tensors |= values
     types |= {info.name: info for info in shapes}
     graph.value_info.extend(map(_value_info, shapes))
@@ -267,93 +270,70 @@ def _reshaped(
     ]
 
 
-def known_sizes(
+def _known_sizes(
     nodes: Iterable[NodeProto], types: Mapping[str, TensorInfo], arrays: Mapping[str, AnyArray]
 ) -> tuple[dict[str, AnyArray], list[TensorInfo]]:
-    """Return known integers by name, and types of results whose shape follows from sizes.
+    """Return known integers by name, and types of results whose shape follows from integers.
 
-    onnx propagates integers in the newest opsets only, and returns no values. So the nodes are inferred in a model of
-    their own, of a new opset, in which a ConstantOfShape has each value as its shape.
-
-    Parameters
-    ----------
-    nodes : iterable of onnx.NodeProto
-    types : mapping
-        Types of values.
-    arrays : mapping
-        Small constants.
+    onnx propagates integers in the newest opsets only, and returns no values. So they are followed here, in arrays of
+    objects: an integer that is not known is None or the name of a dimension.
     """
-    onnx = import_onnx()
-    graph = onnx.GraphProto(name="sizes", initializer=[named(np.array([0]), _ZERO)])
-    followed: list[TensorInfo] = []
-    counted: dict[str, AnyArray] = {}
-    shaped: set[str] = set()
+    values = {name: array.astype(object) for name, array in arrays.items() if array.dtype.kind in "iu"}
+    known: dict[str, AnyArray] = {}
+    shaped: list[TensorInfo] = []
     for node in nodes:
         info = types.get(next(iter(node.output), ""))
-        if node.domain or not node.input or info is None or info.dtype is None:
+        if node.domain or not node.input or info is None:
             continue
-        is_integer = info.dtype in ("int32", "int64") and info.shape is not None and len(info.shape) < 2
-        sizes = types.get(node.input[0], info).shape if node.op_type == "Size" else None
-        fixed = [size for size in sizes or () if isinstance(size, int)]
-        if sizes is not None and len(fixed) == len(sizes):
-            counted[info.name] = np.array(math.prod(fixed), np.int64)
-        elif is_integer and node.op_type in _FOLLOWED:
-            graph.node.extend([_newest(node, types, graph.initializer), *_probe(info)])
-            followed.append(info)
-        elif node.op_type in _SHAPED and info.shape is None and len(node.input) == 1 + (node.op_type != _SHAPED[0]):
-            graph.node.append(node)
-            shaped.add(info.name)
-    if not graph.node:
-        return counted, []
-    made = {name for node in graph.node for name in node.output}
-    needed = dict.fromkeys(name for node in graph.node for name in node.input if name and name not in made)
-    own = {tensor.name for tensor in graph.initializer}
-    for name in needed.keys() - own:
-        if name in arrays:
-            graph.initializer.append(named(arrays[name], name))
-        elif name in types and types[name].dtype is not None:
-            row = types[name]
-            graph.input.append(onnx.helper.make_tensor_value_info(name, element_type(str(row.dtype)), row.shape))
-    opsets = [onnx.helper.make_opsetid("", OPSET)]
-    inferred = infer_shapes(onnx.ModelProto(ir_version=IR_VERSION, graph=graph, opset_import=opsets), data_prop=True)
-    results = {info.name: tensor_info("", info) for info in inferred.graph.value_info}
-    values = {info.name: _value(info, results.get(f"{info.name}/shaped")) for info in followed}
-    known = counted | {name: value for name, value in values.items() if value is not None}
-    return known, [results[name] for name in shaped if name in results and results[name].shape is not None]
+        source = types.get(node.input[0], TensorInfo("")).shape
+        if info.dtype in ("int32", "int64") and info.shape is not None and len(info.shape) < 2:
+            try:
+                value = _followed(node, source, len(info.shape), values)
+            except Exception:  # of several types, for a node that is not valid: its writer raises an error
+                continue
+            if value is not None:
+                values[info.name] = value
+                if _are_known(value.flat):
+                    known[info.name] = value.astype(info.dtype)
+        elif info.shape is None and node.op_type in _SHAPED and node.input[-1] in values:
+            shape = _result_shape(node, source, tuple(values[node.input[-1]].flat))
+            if shape is not None:
+                shaped.append(replace(info, shape=shape))
+    return known, shaped
 
 
-def _newest(node: NodeProto, types: Mapping[str, TensorInfo], tensors: Any) -> NodeProto:
-    """Return a copy of a node in the form of new opsets."""
-    onnx = import_onnx()
-    node = copied(node)
-    for attribute in [row for row in node.attribute if row.name in _FOLLOWED[node.op_type]]:
-        node.input.append(f"{node.output[0]}/{attribute.name}")
-        tensors.append(onnx.numpy_helper.from_array(np.array(attribute.ints), node.input[-1]))
-        node.attribute.remove(attribute)
-    if node.op_type in ("Identity", "Reshape"):  # through which inference does not propagate integers
-        before, after = (len(types.get(name, TensorInfo(name)).shape or ()) for name in (node.input[0], node.output[0]))
-        kind = {(0, 1): "Unsqueeze", (1, 0): "Squeeze"}.get((before, after))
-        if kind is None:
-            to = element_type(str(types[node.output[0]].dtype))
-            node = onnx.helper.make_node("Cast", node.input[:1], node.output, to=to)
-        else:
-            node = onnx.helper.make_node(kind, [node.input[0], _ZERO], node.output)
-    return node
+def _followed(node: NodeProto, source: Shape | None, rank: int, values: Mapping[str, AnyArray]) -> AnyArray | None:
+    """Return the integers that a node computes, with so many axes; None if they are not followed."""
+    attributes = {row.name: import_onnx().helper.get_attribute_value(row) for row in node.attribute}
+    kind, value = node.op_type, None
+    if kind == "Shape" and source is not None:
+        value = np.array(source, object)[attributes.get("start", 0) : attributes.get("end")]
+    elif kind == "Size" and source is not None:
+        value = np.array(math.prod(source) if _are_known(source) else None, object)
+    elif kind in _MOVES and node.input[0] in values:
+        value = values[node.input[0]].reshape([-1] * rank)
+    elif values.keys() >= set(node.input):
+        first, *others = (values[name] for name in node.input)
+        if kind in _ARITHMETIC:
+            value = np.asarray(_ARITHMETIC[kind](first, *others), object)
+        elif kind == "Concat":
+            value = np.concatenate([first, *others])
+        elif kind == "Gather":
+            value = np.asarray(first[others[0].astype(np.int64)], object)
+        elif kind == "Slice":
+            bounds = others or [np.array(attributes[name]) for name in ("starts", "ends")]
+            value = first[slice(*(int(bounds[k].item()) for k in (0, 1, 3) if k < len(bounds)))]
+    return value
 
 
-def _probe(info: TensorInfo) -> Iterator[NodeProto]:
-    """Yield nodes that make an array whose shape is a value."""
-    make, source = import_onnx().helper.make_node, info.name
-    yield make("Cast", [source], [f"{info.name}/cast"], to=import_onnx().TensorProto.INT64)
-    source = f"{info.name}/cast"
-    if info.shape == ():
-        yield make("Unsqueeze", [source, _ZERO], [f"{info.name}/row"])
-        source = f"{info.name}/row"
-    yield make("ConstantOfShape", [source], [f"{info.name}/shaped"])
+def _are_known(sizes: Iterable[Any]) -> TypeGuard[Iterable[int]]:
+    return all(isinstance(size, int) for size in sizes)
 
 
-def _value(info: TensorInfo, probe: TensorInfo | None) -> AnyArray | None:
-    sizes = None if probe is None else probe.shape
-    if sizes is None or not all(isinstance(size, int) for size in sizes):
-        return None
-    return np.array(sizes, np.dtype(info.dtype)).reshape(info.shape if info.shape == () else -1)
+def _result_shape(node: NodeProto, source: Shape | None, target: Shape) -> Shape | None:
+    """Return the shape of a result whose last input is its shape, as far as that is known."""
+    sizes = tuple(size if isinstance(size, int) and size > 0 else None for size in target)
+    if node.op_type != "Expand":
+        return sizes  # Reshape has other meanings for 0 and -1
+    known = tuple(size if isinstance(size, int) else None for size in source or ())
+    return None if source is None else broadcast(known, sizes)
