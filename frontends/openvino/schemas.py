@@ -110,16 +110,11 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType({row.versioned_name: row 
 TYPES = tuple(dict.fromkeys(row.type for row in _ROWS))
 # Recurrent types that are not run as layers: what each is, and what to do instead.
 _NOT_RUN = {
-    "AUGRUSequence": "a GRU whose update gate is scaled by an attention input; ONNX has no such operator. Run it with "
-    "OpenVINO, or write it as a GRU cell in a loop",
-    "AUGRUCell": "one step of a GRU whose update gate is scaled by an attention input; ONNX has no such operator. Run "
-    "it with OpenVINO, or write it out in elementwise operations",
-    "TensorIterator": "a loop over a body, which runs only in a whole IR: read_model. As a single layer, let OpenVINO "
-    "convert it to a recurrent layer (ConvertTensorIteratorToSequence), or unroll it (UnrollTensorIterator)",
-    "Loop": "a loop over a body, which runs only in a whole IR: read_model. As a single layer, convert the model again "
-    "with a recurrent layer in place of the loop, or with the loop unrolled",
-    "CTCLoss": "a loss for training; ONNX has no such operator",
-    "If": "a choice between two bodies, which run only in a whole IR: read_model",
+    **dict.fromkeys(
+        ("AUGRUSequence", "AUGRUCell"),
+        "a GRU whose update gate is scaled by an attention input; ONNX has no such operator. Run it with OpenVINO",
+    ),
+    **dict.fromkeys(("TensorIterator", "Loop"), "a loop over a body, which runs only in a whole IR: read_model"),
 }
 
 

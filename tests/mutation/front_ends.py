@@ -57,10 +57,6 @@ axes of Y keep the order of ONNX [frontends/openvino/translation/operations/recu
     return ctx.transpose(name, [present.index(axis) for axis in to])
     return ctx.transpose(name, [present.index(axis) for axis in present])
     tests/frontends/openvino/translation/operations/test_recurrent.py
-the initial value of a variable may have another dtype [frontends/openvino/translation/bodies.py]
-    if expected not in (None, ctx.dtype(0)):
-    if expected is not None and ctx.dtype(0) is None:
-    tests/frontends/openvino/ir/test_variables.py
 reset does not change the variables of a model [frontends/openvino/states.py]
                     self._stream.reset()\n
                     self._stream.restore(self._stream.state)\n

@@ -48,7 +48,7 @@ class NetGraph:
     @cached_property
     def _consumers(self) -> dict[Output, list[tuple[NetLayer, int]]]:
         consumers: dict[Output, list[tuple[NetLayer, int]]] = {}
-        for layer in self.layers:
+        for layer in self.everything:
             for index, source in enumerate(layer.sources):
                 consumers.setdefault(source, []).append((layer, index))
         return consumers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -50,8 +49,7 @@ class Attributes:
             raise FormatError(f"{self.label}: {name} is {shown(text)}; expected {expected}") from None
 
     def number(self, name: str, default: Any = REQUIRED) -> float:
-        """Return a number that is not NaN."""
-        return float(self._parsed(name, default, _number, "a number"))
+        return float(self._parsed(name, default, number, "a number"))
 
     def whole(self, name: str, default: Any = REQUIRED, *, low: int = LOWEST, high: int = HIGHEST) -> int:
         """Return an integer from low to high."""
@@ -99,13 +97,6 @@ class Attributes:
                     f"{self.label}: attribute {shown(name)} ({shown(value)}) is unknown in "
                     f"{shortened(self.layer.type)} {shortened(self.layer.version)}; expected {known}"
                 )
-
-
-def _number(text: str) -> float:
-    value = number(text)
-    if math.isnan(value):
-        raise ValueError(text)
-    return value
 
 
 def _whole(text: str, low: int, high: int) -> int:

@@ -15,8 +15,9 @@ from ..ir.layer import NetLayer, Output
 from ..ir.port_maps import read_body
 from ..ir.variables import variable_ids
 from ..net import Net
-from .context import Values, translate_layer, translator
+from .context import translate_layer, translator
 from .graph import SMALL, Graph
+from .scope import Scope
 
 
 class ConstantValues:
@@ -61,12 +62,12 @@ class ConstantValues:
         what = f"{output.layer.label}: computing its constant value"
         import_onnx(what)
         onnxruntime(what)
-        values = Values(Graph(output.layer.label), self.value)
+        scope = Scope(self, Graph(output.layer.label))
         for layer in self.net.in_order(self._uncomputed(output)):
-            names = translate_layer(layer, values)
-            values.names.update((Output(layer, k), name) for k, name in enumerate(names))
-        name = values.name(output)
-        model = values.graph.model((), [values.graph.onnx.ValueInfoProto(name=name)])
+            names = translate_layer(layer, scope)
+            scope.names.update((Output(layer, k), name) for k, name in enumerate(names))
+        name = scope.name(output)
+        model = scope.graph.model((), [scope.graph.onnx.ValueInfoProto(name=name)])
         prune(model.graph)
         try:
             (array,) = constant_values(model, [name])

@@ -1,10 +1,9 @@
-"""Values of a translation by name, and the context of a translator: one layer, its attributes, inputs and nodes."""
+"""Context of a translator: one layer, its attributes, inputs and nodes."""
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -12,64 +11,24 @@ from pyrnnx._internal.dtypes import INTEGERS, AnyArray, named_dtype
 from pyrnnx.errors import FormatError, UnsupportedError, shortened, shown
 
 from ..ir.element_types import by_name, by_precision
-from ..ir.layer import NetLayer, Output
+from ..ir.layer import NetLayer
 from ..ir.ports import MAX_RANK
-from ..layers import BoundLayer, IRLayer
 from ..schemas import explain
 from .attributes import HIGHEST, LOWEST, REQUIRED, Attributes
-from .graph import SMALL, WIDENED, Graph, element_type, guarded
+from .graph import WIDENED, element_type, guarded
+
+if TYPE_CHECKING:
+    from .scope import Scope
 
 Dims = tuple[int | None, ...]
 END, BEGIN = 2**63 - 1, -(2**63)  # end of a slice at the end of its axis, or backwards at the beginning
 
 
-class Values:
-    """The names of ONNX values by outputs of layers; initializers of constants are added on first use.
-
-    `array` returns the value of an output, or None if it depends on the model's inputs.
-    """
-
-    def __init__(self, graph: Graph, array: Callable[[Output], AnyArray | None]) -> None:
-        self.graph, self.array = graph, array
-        self.names: MutableMapping[Output, str] = {}
-
-    def name(self, output: Output) -> str:
-        """Return the name of a value."""
-        if output not in self.names:
-            array = self.array(output)
-            if array is None:  # layers come in topological order: only an output that the operation lacks is unknown
-                raise FormatError(
-                    f"{output.layer.label}: output port {output.port.id} is connected, but the operation lacks it"
-                )
-            if output.layer.type == "Const":
-                output.layer.const_data.element_type.computed_dtype(output.layer.label)
-            self.names[output] = self.graph.constant(array, output.layer.name)
-        return self.names[output]
-
-    def overridable(self) -> Values:
-        """Return a copy of the names, in which outputs can have other values."""
-        values = Values(self.graph, self.array)
-        values.names = ChainMap({}, self.names)
-        return values
-
-    def is_used(self, layer: NetLayer, k: int) -> bool:
-        """Return whether anything reads the k-th output of a layer."""
-        return True
-
-    def declared(self, layer: NetLayer) -> IRLayer | None:
-        """Return the declaration of a recurrent layer; None for any other."""
-        return None
-
-    def runner(self, layer: NetLayer) -> BoundLayer | IRLayer | None:
-        """Return the layer that runs a recurrent layer; None if ONNX's operator does."""
-        return None
-
-
 class LayerContext(Attributes):
-    """A layer in translation, whose methods add nodes to the graph; `values` are those of earlier layers."""
+    """A layer in translation, whose methods add nodes to the graph of its scope."""
 
-    def __init__(self, layer: NetLayer, values: Values) -> None:
-        self.values, self.graph = values, values.graph
+    def __init__(self, layer: NetLayer, scope: Scope) -> None:
+        self.scope, self.graph = scope, scope.graph
         super().__init__(layer)
 
     @property
@@ -83,7 +42,7 @@ class LayerContext(Attributes):
     def __getitem__(self, k: int) -> str:
         """Return the name of the k-th input's value."""
         self._need(k)
-        return self.values.name(self.layer.sources[k])
+        return self.scope.name(self.layer.sources[k])
 
     @property
     def inputs(self) -> list[str]:
@@ -105,7 +64,7 @@ class LayerContext(Attributes):
     def array(self, k: int) -> AnyArray | None:
         """Return the k-th input's value; None if it depends on the model's inputs."""
         self._need(k)
-        return self.values.array(self.layer.sources[k])
+        return self.scope.array(self.layer.sources[k])
 
     def constant_input(self, k: int, what: str) -> AnyArray:
         """Return the k-th input's value; raise an UnsupportedError if it depends on the model's inputs."""
@@ -121,12 +80,10 @@ class LayerContext(Attributes):
     def integers(
         self, k: int, what: str, *, count: int | None = None, low: int = LOWEST, high: int = HIGHEST
     ) -> list[int]:
-        """Return the k-th input, a list of `count` integers or a scalar; without `count`, at most `MAX_RANK`."""
-        values = self._integers(k, self.constant_input(k, what), what)
-        if len(values) != count and (count is not None or len(values) > MAX_RANK):
-            expected = f"at most {MAX_RANK}" if count is None else count
-            raise FormatError(f"{self.label}: {what} (input {k}) has {len(values)} values; expected {expected}")
-        listed: list[int] = values.tolist()
+        """Return the k-th input, a list of `count` integers or a scalar."""
+        listed: list[int] = self._integers(k, self.constant_input(k, what), what).tolist()
+        if count not in (None, len(listed)):
+            raise FormatError(f"{self.label}: {what} (input {k}) has {len(listed)} values; expected {count}")
         if any(not low <= value <= high for value in listed):
             raise FormatError(
                 f"{self.label}: {what} (input {k}) is {shown(listed)}; expected integers from {low} to {high}"
@@ -153,12 +110,9 @@ class LayerContext(Attributes):
         return None if array is None else array.reshape(())
 
     def number_input(self, k: int, what: str) -> float:
-        """Return the k-th input, a constant of one element that is not NaN."""
+        """Return the k-th input, a constant of one element."""
         self.constant_input(k, what)
-        value = float(self.element(k, what))  # type: ignore[arg-type]  # it is constant
-        if np.isnan(value):
-            raise FormatError(f"{self.label}: {what} (input {k}) is NaN; expected a number")
-        return value
+        return float(self.element(k, what))  # type: ignore[arg-type]  # it is constant
 
     def dtype(self, k: int) -> str:
         """Return the NumPy name of the k-th input's dtype."""
@@ -230,20 +184,6 @@ class LayerContext(Attributes):
             raise FormatError(f"{self.label}: {what} is {value}; expected {-rank} to {rank - 1}")
         return value % rank
 
-    def axes(self, values: Sequence[int], rank: int, what: str = "axes") -> list[int]:
-        """Return distinct axes, each from 0 to rank - 1."""
-        axes = [self.axis(value, rank, what) for value in values]
-        if len(set(axes)) != len(axes):
-            raise FormatError(f"{self.label}: {what} is {list(values)}; expected each axis once")
-        return axes
-
-    def axis_of(self, value: int, k: int, what: str = "axis", *, extra: int = 0) -> int:
-        """Return `value`, an axis of the k-th input with `extra` axes; raise if it exceeds a known rank."""
-        shape = self.shape(k)
-        if shape is not None:
-            self.axis(value, len(shape) + extra, what)
-        return value
-
     def constant(self, values: Any, dtype: str | None = None) -> str:
         """Add an initializer, by default of int64; return its name."""
         source, target = np.asarray(values), named_dtype(dtype or "int64")
@@ -277,10 +217,6 @@ class LayerContext(Attributes):
         return self.typed(op_type, dtype, name, axes, last=1, keepdims=int(keep), noop_with_empty_axes=1)
 
     def cast(self, name: str, dtype: str) -> str:
-        """Add a cast; small constants are converted at once."""
-        array = self.graph.constant_array(name)
-        if array is not None and array.size <= SMALL:
-            return name if array.dtype.name == dtype else self.converted(array, dtype)
         return self.node("Cast", name, to=element_type(dtype))
 
     def converted(self, array: AnyArray, dtype: str) -> str:
@@ -359,24 +295,24 @@ def translator(layer: NetLayer) -> Translator | None:
     return None if first is None else rows[first]
 
 
-def translate_layer(layer: NetLayer, values: Values) -> list[str]:
+def translate_layer(layer: NetLayer, scope: Scope) -> list[str]:
     """Translate a layer; return the names of its outputs' values."""
     function = translator(layer)
     if function is None:
         raise UnsupportedError(not_translated(layer))
-    ctx = LayerContext(layer, values)
+    ctx = LayerContext(layer, scope)
     with guarded(layer.label, f"attributes and inputs of {shortened(layer.type)}"):
         names = function(ctx)
-    if values.declared(layer) is None:  # else the reader has checked them
+    if scope.net.declared(layer) is None:  # else the reader has checked them
         ctx.check_attributes()
     outputs = [names] if isinstance(names, str) else list(names)
     for k in range(len(layer.outputs)):
-        if values.is_used(layer, k) and k >= len(outputs):
+        if scope.is_used(layer, k) and k >= len(outputs):
             raise FormatError(
                 f"{layer.label}: another layer reads its output {k}; {shortened(layer.type)} has {len(outputs)} "
                 f"{'output' if len(outputs) == 1 else 'outputs'}"
             )
-        if values.is_used(layer, k) and not outputs[k]:
+        if scope.is_used(layer, k) and not outputs[k]:
             raise FormatError(f"{layer.label}: output {k} is used, but its bodies do not compute it")
     return outputs
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import AnyArray, named_dtype
+from pyrnnx._internal.dtypes import named_dtype
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 
 from ...onnx.graph.walk import all_nodes
@@ -72,7 +72,6 @@ class Graph:
         self.nodes: list[NodeProto] = []
         self._tensors: dict[str, TensorProto] = {}
         self._by_content: dict[tuple[Any, ...], str] = {}
-        self._by_name: dict[str, AnyArray] = {}
         self._values: set[str] = {"", *reserved}
         self._node_names: set[str] = {""}
         self._next: dict[str, int] = {}
@@ -112,7 +111,6 @@ class Graph:
             tensor.raw_data = data
             self._tensors[unique] = tensor
             self._by_content[content] = unique
-            self._by_name[unique] = array
         return self._by_content[content]
 
     def _too_large(self) -> UnsupportedError:
@@ -120,10 +118,6 @@ class Graph:
             f"{shortened(self.name)}: its constants exceed {LARGEST_MODEL} bytes (2 GB), the limit of an ONNX model "
             "without external data"
         )
-
-    def constant_array(self, name: str) -> AnyArray | None:
-        """Return the content of an initializer; None for any other name."""
-        return self._by_name.get(name)
 
     def node(self, op_type: str, inputs: Iterable[str], name: str, outputs: int = 1, **attributes: Any) -> list[str]:
         """Add a node without attributes of None; return the names of its outputs, which begin with `name`."""

@@ -5,25 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from pyrnnx.errors import PyrnnxError
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.errors import FormatError, PyrnnxError
 from pyrnnx.operator.op import CELLS
 
 from ..ir.layer import NetLayer, Output
 from ..ir.net_graph import NetGraph
-from ..ir.variables import variable_ids, variables
+from ..ir.variables import Variable, variable_ids, variables
 from ..layers import BoundLayer, IRLayer
-from .constants import ConstantValues
-from .context import Values, translate_layer, translator
+from .context import translate_layer, translator
 from .graph import SMALL, Graph
 from .operations.recurrent import DOMAIN, weight_inputs
+
+if TYPE_CHECKING:
+    from .constants import ConstantValues
 
 Prepared = Callable[[NetLayer], BoundLayer | IRLayer]
 _ENDS = ("Const", "Parameter", "Result")
 _NAMED = frozenset({*CELLS, "If", "Loop"})  # the nodes, among several, that get the name of the layer
 
 
-class Scope(Values):
+class Scope:
     """A net or a body in translation.
 
     Parameters
@@ -43,18 +49,23 @@ class Scope(Values):
         Variables by id.
     run_by : dict
         Layers that run recurrent nodes, by the nodes' names.
+    names : dict
+        Names of values by outputs of layers; initializers of constants are added on first use.
     states, assigned : dict
         Names of variables' values by id, before and after the scope; those before only if they are known.
     """
 
     def __init__(
-        self, constants: ConstantValues, graph: Graph, outputs: Mapping[Output, str], prepared: Prepared | None
+        self,
+        constants: ConstantValues,
+        graph: Graph,
+        outputs: Mapping[Output, str] = MappingProxyType({}),
+        prepared: Prepared | None = None,
     ) -> None:
-        super().__init__(graph, constants.value)
-        self.net, self.constants = constants.net, constants
+        self.net, self.constants, self.graph = constants.net, constants, graph
         self.layers: NetGraph = self.net
-        self.variables = {variable.id: variable for variable in variables(self.net)}
         self.run_by: dict[str, BoundLayer | IRLayer] = {}
+        self.names: dict[Output, str] = {}
         self.states: dict[str, str] = {}
         self.assigned: dict[str, str] = {}
         self._outputs, self._prepared = outputs, prepared
@@ -66,15 +77,41 @@ class Scope(Values):
         inner.names, inner.states, inner.assigned = {}, {}, {}
         return inner
 
-    def is_used(self, layer: NetLayer, k: int) -> bool:
-        output = Output(layer, k)
-        return k < len(layer.outputs) and (output in self._outputs or bool(self.layers.consumers(output)))
+    @cached_property
+    def variables(self) -> Mapping[str, Variable]:
+        return {variable.id: variable for variable in variables(self.net)}
 
-    def declared(self, layer: NetLayer) -> IRLayer | None:
-        return self.net.declared(layer)
+    def array(self, output: Output) -> AnyArray | None:
+        """Return a value; None if it depends on the model's inputs."""
+        return self.constants.value(output)
+
+    def name(self, output: Output) -> str:
+        """Return the name of a value."""
+        if output not in self.names:
+            array = self.array(output)
+            if array is None:  # layers come in topological order: only an output that the operation lacks is unknown
+                raise FormatError(
+                    f"{output.layer.label}: output port {output.port.id} is connected, but the operation lacks it"
+                )
+            if output.layer.type == "Const":
+                output.layer.const_data.element_type.computed_dtype(output.layer.label)
+            self.names[output] = self.graph.constant(array, output.layer.name)
+        return self.names[output]
+
+    def with_names(self, names: Mapping[Output, str]) -> Scope:
+        """Return the scope with other names for values."""
+        inner = copy(self)
+        inner.names = self.names | names
+        return inner
+
+    def is_used(self, layer: NetLayer, k: int) -> bool:
+        """Return whether anything reads the k-th output of a layer."""
+        output = Output(layer, k)
+        return k < len(layer.outputs) and (output in self._outputs or bool(self.net.consumers(output)))
 
     def runner(self, layer: NetLayer) -> BoundLayer | IRLayer | None:
-        return None if self._prepared is None or self.declared(layer) is None else self._prepared(layer)
+        """Return the layer that runs a recurrent layer; None if ONNX's operator does."""
+        return None if self._prepared is None or self.net.declared(layer) is None else self._prepared(layer)
 
     def current(self, identifier: str) -> str:
         """Return the name of a variable's current value."""

@@ -67,8 +67,7 @@ Change = tuple[str, str]  # this text of GOOD, by that
 ELEMENT: dict[str, tuple[Change, tuple[str, ...]]] = {
     "no type": ((' type="LSTMSequence"', ""), ("'decoder/lstm' (id 17)", "type", "LSTMSequence")),
     "TensorIterator": (("LSTMSequence", "TensorIterator"),
-        ("'decoder/lstm' (id 17)", "a loop", "UnrollTensorIterator")),
-    "If": (("LSTMSequence", "If"), ("If 'decoder/lstm' (id 17)", "two bodies")),
+        ("'decoder/lstm' (id 17)", "a loop", "read_model")),
     "ONNX's name": (("LSTMSequence", "LSTM"), ("LSTM 'decoder/lstm' (id 17)", "LSTMSequence")),
     "huge version": (("opset5", f"opset{'9' * 400}"), (LABEL, "version")),
     "version of another kind": (("opset5", "extension"), (LABEL, "'extension'")),

@@ -10,9 +10,9 @@ import numpy as np
 from pyrnnx._internal.dtypes import INTEGERS, SIGNED
 from pyrnnx.errors import FormatError
 
+from ...ir.layer import NetLayer, Output
 from ..attributes import LARGEST
-from ..context import LayerContext, translates
-from .decompression import decompressed
+from ..context import LayerContext, translate_layer, translates
 
 # Rows for both directions: type, first opset, operator of ONNX.
 UNARY = (
@@ -160,11 +160,57 @@ def _convert(ctx: LayerContext) -> str:
     dtype, stored = ctx.type_attribute("destination_type"), ctx.stored(0)
     if stored is not None:
         return ctx.converted(stored, dtype)
-    if dtype == "float32":
-        weights = decompressed(ctx)
-        if weights is not None:
-            return weights
-    return ctx[0] if ctx.dtype(0) == dtype else ctx.cast(ctx[0], dtype)
+    if dtype == "float32" and (weights := _decompressed(ctx)):
+        return weights
+    return ctx.as_dtype(0, dtype)
+
+
+_MOVES = ("reshape", "transpose", "squeeze", "unsqueeze")
+
+
+def _decompressed(ctx: LayerContext) -> str:
+    """Return weights that are stored with a scale in f16, computed in f32 as in OpenVINO; "" for any other value.
+
+    Const i8 -> Convert to f16 -> (Subtract a zero point) -> Multiply by a scale -> (Reshape, Transpose) -> this Convert
+    """
+    layer, layers = ctx.layer.sources[0].layer, list[NetLayer]()
+    while layer.type.lower() in _MOVES:
+        layers.append(layer)
+        layer = layer.sources[0].layer
+    if layer.type.lower() != "multiply":
+        return ""
+    leaves = dict[Output, int]()  # and how many bits each may have
+    for kind in ("multiply", "subtract"):
+        if layer.type.lower() == kind:
+            layers.append(layer)
+            first, other = layer.sources
+            codes, other = (other, first) if kind == "multiply" and first.layer.type == "Const" else (first, other)
+            leaves[other], layer = 32, codes.layer
+    leaves[Output(layer, 0)] = 8
+    sources = {leaf: _stored(leaf, bits) for leaf, bits in leaves.items()}
+    if not all(map(_is_half, layers)) or None in sources.values():
+        return ""
+    scope = ctx.scope.with_names({leaf: _widened(ctx, source) for leaf, source in sources.items() if source})
+    for layer in reversed(layers):
+        (scope.names[Output(layer, 0)],) = translate_layer(layer, scope)
+    return scope.names[ctx.layer.sources[0]]
+
+
+def _is_half(layer: NetLayer) -> bool:
+    return len(layer.outputs) == 1 and layer.outputs[0].precision == "FP16"
+
+
+def _stored(output: Output, most: int) -> Output | None:
+    """Return the constant, of at most so many bits, that a value of f16 is or is converted from; None for others."""
+    layer = output.layer
+    source = layer.sources[0] if layer.type.lower() == "convert" and layer.sources else output
+    bits = source.layer.const_data.element_type.bits if source.layer.type == "Const" and _is_half(layer) else None
+    return source if bits is not None and bits <= most else None
+
+
+def _widened(ctx: LayerContext, constant: Output) -> str:
+    array = ctx.scope.array(constant) if constant.layer.const_data.element_type.stored_only else None
+    return ctx.cast(ctx.scope.name(constant), "float32") if array is None else ctx.converted(array, "float32")
 
 
 @translates("ConvertLike")

@@ -10,7 +10,7 @@ from .shapes import inverse
 def _gather(ctx: LayerContext) -> str:
     if ctx.opset >= 7 and (batch := ctx.whole("batch_dims", 0)):
         ctx.refuse("batch_dims", batch, "0")
-    return ctx.node("Gather", ctx[0], _indices(ctx, 1), axis=ctx.axis_of(ctx.integer(2, "axis"), 0))
+    return ctx.node("Gather", ctx[0], _indices(ctx, 1), axis=ctx.integer(2, "axis"))
 
 
 def _indices(ctx: LayerContext, k: int) -> str:
@@ -20,13 +20,12 @@ def _indices(ctx: LayerContext, k: int) -> str:
 
 @translates("GatherElements", since=6)
 def _gather_elements(ctx: LayerContext) -> str:
-    return ctx.node("GatherElements", ctx[0], _indices(ctx, 1), axis=ctx.axis_of(ctx.whole("axis"), 0))
+    return ctx.node("GatherElements", ctx[0], _indices(ctx, 1), axis=ctx.whole("axis"))
 
 
 @translates("GatherND", since=8)
 def _gather_nd(ctx: LayerContext) -> str:
-    batch = ctx.whole("batch_dims", 0, low=0)
-    return ctx.node("GatherND", ctx[0], ctx.int64(1), batch_dims=ctx.axis_of(batch, 0, "batch_dims") if batch else 0)
+    return ctx.node("GatherND", ctx[0], ctx.int64(1), batch_dims=ctx.whole("batch_dims", 0))
 
 
 _REDUCTIONS = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max"}
@@ -37,7 +36,7 @@ def _scatter_elements(ctx: LayerContext) -> str:
     reduction = ctx.choice("reduction", _REDUCTIONS, "none") if ctx.opset >= 12 else "none"
     if ctx.opset >= 12 and not ctx.flag("use_init_val", True) and reduction != "none":
         ctx.refuse("use_init_val", False, "true")
-    axis = ctx.axis_of(ctx.integer(3, "axis"), 0)
+    axis = ctx.integer(3, "axis")
     return ctx.node("ScatterElements", ctx[0], _indices(ctx, 1), ctx[2], axis=axis, reduction=reduction)
 
 
@@ -70,10 +69,7 @@ def _top_k(ctx: LayerContext) -> list[str]:
     """Select the top k, sorted by value or index; sort=none allows any order."""
     largest = ctx.choice("mode", {"max": 1, "min": 0})
     by_index = ctx.choice("sort", {"value": False, "none": False, "index": True}, "value")
-    axis = ctx.axis_of(ctx.whole("axis"), 0)
-    dtype = ctx.type_attribute("index_element_type", "i32")
-    if ctx.array(1) is not None:
-        ctx.integer(1, "k", low=0)
+    axis, dtype = ctx.whole("axis"), ctx.type_attribute("index_element_type", "i32")
     ctx.ignore("stable")  # ONNX is always stable
     k = ctx.list_of_int64(1)
     values, indices = ctx.nodes("TopK", ctx[0], k, outputs=2, axis=axis, largest=largest, sorted=1)
@@ -94,8 +90,7 @@ def _non_zero(ctx: LayerContext) -> str:
 @translates("OneHot")
 def _one_hot(ctx: LayerContext) -> str:
     """Translate OneHot: negative indices are ignored, or since opset 16 may count from the end, as in ONNX."""
-    axis, indices = ctx.axis_of(ctx.whole("axis"), 0, extra=1), ctx.int64(0)
-    depth = ctx.scalar_int64(1)
+    axis, indices, depth = ctx.whole("axis"), ctx.int64(0), ctx.scalar_int64(1)
     from_end = False
     if ctx.opset >= 16:
         modes = {"ignore_negative": False, "normalize": True}

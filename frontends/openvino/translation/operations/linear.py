@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import INTEGERS
+from pyrnnx._internal.dtypes import INTEGERS, AnyArray
 from pyrnnx.errors import FormatError, shown
 
+from ...ir.layer import Output
 from ..attributes import LARGEST
 from ..context import Dims, LayerContext, translates
-from ..integers import product
 
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an Einsum's equation
 
@@ -39,7 +39,70 @@ def _quantized_matmul(ctx: LayerContext) -> str:
     if array is None or array.dtype != np.int32 or ctx.flag("transpose_a", False):
         return ""
     is_swapped = ctx.flag("transpose_b", False) and array.ndim > 1
-    return product(ctx, "MatMulInteger", array.swapaxes(-1, -2) if is_swapped else array)
+    return _product(ctx, "MatMulInteger", array.swapaxes(-1, -2) if is_swapped else array)
+
+
+# Products of int32 in quantized models are computed as products of bytes. The factors are Convert(u8) - Convert(zero
+# point), and constants whose values span less than 256. All bytes are uint8, because ONNX Runtime's products of uint8
+# and int8 saturate on processors without VNNI.
+_HALF, _LARGEST = 128, 255
+
+
+class _Byte(NamedTuple):
+    """Name of a uint8 value, and of its zero point; "" means 0."""
+
+    value: str
+    zero: str
+
+
+def _product(ctx: LayerContext, op_type: str, weights: AnyArray, **attributes: Any) -> str:
+    """Return the product of input 0 with constant weights by ConvInteger or MatMulInteger; "" if they are no bytes."""
+    offset = max(-int(weights.min(initial=0)), 0)
+    data = _single_byte(ctx, 0)
+    if data is None or offset > _LARGEST or int(weights.max(initial=0)) + offset > _LARGEST:
+        return ""
+    codes = ctx.constant((weights + offset).astype(np.uint8), "uint8")
+    zeros = data.zero or ctx.constant(0, "uint8"), ctx.constant(offset, "uint8")
+    return ctx.node(op_type, data.value, codes, *zeros, **attributes)
+
+
+def _single_byte(ctx: LayerContext, k: int) -> _Byte | None:
+    """Return the k-th input as one byte if it is converted from 8 bits, with or without a zero point; else None."""
+    source = ctx.layer.sources[k]
+    zero = None
+    if source.layer.type.lower() == "subtract" and len(source.layer.sources) == 2:
+        source, zero = source.layer.sources
+    byte = _byte(ctx, source)
+    if byte is None or zero is None:
+        return byte
+    shape, wide = zero.port.shape, source.port.shape  # a scalar's shape may be unknown
+    if wide is None or (shape is not None and (len(shape) > len(wide) or any(size != 1 for size in shape))):
+        return None
+    array = ctx.scope.array(zero)
+    if array is not None:
+        if array.size != 1:
+            return None
+        value = int(array.item()) + (_HALF if byte.zero else 0)
+        return _Byte(byte.value, ctx.constant(value, "uint8")) if 0 <= value <= _LARGEST else None
+    subtracted = _byte(ctx, zero)
+    if subtracted is None or bool(subtracted.zero) != bool(byte.zero):
+        return None
+    return _Byte(byte.value, ctx.reshape(subtracted.value, []))
+
+
+def _byte(ctx: LayerContext, output: Output) -> _Byte | None:
+    """Return the 8 bits that a Convert widens to int32; signed ones are shifted by a zero point of 128."""
+    layer = output.layer
+    if layer.type.lower() != "convert" or len(layer.sources) != 1 or output.port.precision != "I32":
+        return None
+    (source,) = layer.sources
+    if source.port.precision not in ("U8", "I8"):
+        return None
+    name = ctx.scope.name(source)
+    if source.port.precision == "U8":
+        return _Byte(name, "")
+    shifted = ctx.node("Add", ctx.cast(name, "int32"), ctx.constant(_HALF, "int32"))
+    return _Byte(ctx.cast(shifted, "uint8"), ctx.constant(_HALF, "uint8"))
 
 
 @translates("Einsum", since=7)
@@ -110,13 +173,6 @@ def _pads(ctx: LayerContext, count: int) -> list[list[int]]:
 def _kernel(ctx: LayerContext, k: int, first: int, count: int) -> Dims:
     """Return the sizes of filters after their first axes."""
     shape = ctx.shape(k)
-    for index, axes in ((k, first), (0, 2)):
-        known = ctx.shape(index)
-        if known is not None and len(known) - axes != count:
-            raise FormatError(
-                f"{ctx.label}: strides has {count} values, and input {index} has shape {known}; expected one for each "
-                f"axis after the first {axes}"
-            )
     return (None,) * count if shape is None else shape[first:]
 
 
@@ -159,7 +215,7 @@ def _convolution(ctx: LayerContext, *, grouped: bool) -> str:
     name = ""
     if array is not None:
         filters = array.reshape(-1, *array.shape[2:]) if grouped else array
-        name = product(ctx, "ConvInteger", filters, **attributes)
+        name = _product(ctx, "ConvInteger", filters, **attributes)
     if not name:
         ctx.refuse("element type", dtype, "a floating-point one, or values and constant filters of 8 bits")
     return name
@@ -253,8 +309,6 @@ def _short_time(ctx: LayerContext) -> str:
     A window that is shorter than a frame is centred between zeros.
     """
     transposed, rank = ctx.flag("transpose_frames"), ctx.rank(0, low=1)
-    if rank > 2:
-        raise FormatError(f"{ctx.label}: signal (input 0) has shape {ctx.shape(0)}; expected one or two axes")
     size, step = (ctx.integer(k, what, low=1, high=LARGEST) for k, what in ((2, "frame_size"), (3, "frame_step")))
     window, dtype = ctx[1], ctx.dtype(0)
     if ctx.shape(1) != (size,):
@@ -272,9 +326,7 @@ def _short_time(ctx: LayerContext) -> str:
 def _real(ctx: LayerContext) -> str:
     """Transform real numbers; the last of the axes has only the first half of the frequencies."""
     rank = ctx.rank(0)
-    axes = ctx.axes(ctx.integers(1, "axes"), rank)
-    if not axes:
-        raise FormatError(f"{ctx.label}: axes (input 1) is empty; expected one or more")
+    axes = [ctx.axis(axis, rank, "axes") for axis in ctx.integers(1, "axes")]
     sizes = ctx.integers(2, "signal_size", count=len(axes), low=-1) if ctx.has(2) else [-1] * len(axes)
     if 0 in sizes:
         raise FormatError(f"{ctx.label}: signal_size (input 2) is {sizes}; expected -1, or 1 or more, for each axis")

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.errors import FormatError
-
 from ..attributes import LARGEST
 from ..context import LayerContext, translates
 from .linear import auto_pads
@@ -31,11 +29,6 @@ def _window(ctx: LayerContext) -> tuple[dict[str, Any], bool]:
         ctx.wholes(name, [1] * count, count=count, low=1, high=LARGEST) for name in ("strides", "dilations")
     )
     shape = ctx.shape(0)
-    if shape is not None and len(shape) != 2 + count:
-        raise FormatError(
-            f"{ctx.label}: kernel is {kernel}, and input 0 has shape {shape}; expected one size for each axis after "
-            "the first 2"
-        )
     sizes = (None,) * count if shape is None else shape[2:]
     attributes: dict[str, Any] = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
     attributes |= auto_pads(ctx, sizes, kernel, strides, dilations)
@@ -85,7 +78,7 @@ def _max_pool(ctx: LayerContext) -> list[str]:
         return ctx.nodes("MaxPool", ctx[0], outputs=1, **window)
     axis = ctx.whole("axis", 0)
     dtype = ctx.type_attribute("index_element_type", "i64")
-    if not ctx.values.is_used(ctx.layer, 1):
+    if not ctx.scope.is_used(ctx.layer, 1):
         return ctx.nodes("MaxPool", ctx[0], outputs=1, **window)
     values, indices = ctx.nodes("MaxPool", ctx[0], outputs=2, **window)
     if ctx.axis(axis, ctx.rank(0)):
@@ -148,17 +141,7 @@ def _interpolate(ctx: LayerContext) -> str:
     if ctx.flag("antialias", False) and mode != "nearest":
         ctx.refuse("antialias", True, "false")
     axes = ctx.integers(axes_input, "axes") if ctx.has(axes_input) else list(range(ctx.rank(0)))
-    if ctx.shape(0) is not None:
-        axes = ctx.axes(axes, ctx.rank(0))
-    if ctx.length(target, "sizes or scales") not in (None, len(axes)):
-        raise FormatError(
-            f"{ctx.label}: input {target} has shape {ctx.shape(target)}; expected one value for each axis, {axes}"
-        )
-    scales = sizes = ""
-    if by_scales:
-        scales = ctx.as_dtype(target, "float32")
-    else:
-        sizes = ctx.list_of_int64(target)
+    scales, sizes = (ctx.as_dtype(target, "float32"), "") if by_scales else ("", ctx.list_of_int64(target))
     return ctx.node(
         "Resize",
         _padded(ctx),
@@ -178,9 +161,7 @@ def _padded(ctx: LayerContext) -> str:
     if not any(begin) and not any(end):
         return ctx[0]
     rank = ctx.rank(0)
-    if max(len(begin), len(end)) > rank:
-        raise FormatError(f"{ctx.label}: pads_begin is {begin}, pads_end {end}; expected at most {rank} of each")
-    begin, end = ((pads + [0] * rank)[:rank] for pads in (begin, end))
+    begin, end = (pads + [0] * (rank - len(pads)) for pads in (begin, end))
     return ctx.node("Pad", ctx[0], ctx.constant(begin + end))
 
 

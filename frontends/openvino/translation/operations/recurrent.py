@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import FLOAT_TYPES, INTEGERS, AnyArray
+from pyrnnx._internal.dtypes import INTEGERS, AnyArray
 from pyrnnx.errors import FormatError
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, convert_weights
 from pyrnnx.operator.op import RecurrentOp
-from pyrnnx.operator.tensor_info import fits
 
 from ...layers import BoundLayer, IRLayer
 from ...schemas import OPERATIONS, WEIGHTS
@@ -26,10 +25,9 @@ def weight_inputs(layer: IRLayer) -> tuple[int, ...]:
 
 
 def _recurrent(ctx: LayerContext) -> list[str]:
-    layer, runner = ctx.values.declared(ctx.layer), ctx.values.runner(ctx.layer)
+    layer, runner = ctx.scope.net.declared(ctx.layer), ctx.scope.runner(ctx.layer)
     assert layer is not None  # the net has a declaration of every recurrent layer
     inputs = dict(zip(layer.arguments, range(len(ctx)), strict=True))
-    _check_inputs(ctx, layer)
     if runner is not None:  # a layer with weights runs their operation as `Layer.run` takes its arguments
         order = CALL_ARGUMENTS if isinstance(runner, BoundLayer) else layer.arguments
         names = [ctx[inputs[argument]] if argument in inputs else "" for argument in order]
@@ -92,16 +90,6 @@ def selected(ctx: LayerContext, name: str, axes: str, to: str) -> str:
 
 for row in OPERATIONS.values():
     translates(row.type, since=row.first_opset)(_recurrent)
-
-
-def _check_inputs(ctx: LayerContext, layer: IRLayer) -> None:
-    """Check that inputs have the shapes and types that the ports declare, as far as they are known."""
-    for k, port in enumerate(layer.inputs):
-        shape = ctx.shape(k)
-        if shape is not None and not fits(port.shape, shape):
-            raise FormatError(f"{ctx.label}: {port} reads a value of shape {shape}; the layer declares {port.shape}")
-        if port.dtype in FLOAT_TYPES and ctx.dtype(k) != port.dtype:
-            raise FormatError(f"{ctx.label}: {port} reads a value of {ctx.dtype(k)}; the layer declares {port.dtype}")
 
 
 def node_attributes(op: RecurrentOp) -> dict[str, Any]:

@@ -34,7 +34,7 @@ for ir_type, first_opset, onnx_type in _REDUCTIONS:
 
 
 def _softmax(ctx: LayerContext, op_type: str) -> str:
-    return ctx.node(op_type, ctx[0], axis=ctx.axis_of(ctx.whole("axis", 1), 0))
+    return ctx.node(op_type, ctx[0], axis=ctx.whole("axis", 1))
 
 
 translates("SoftMax")(partial(_softmax, op_type="Softmax"))
@@ -44,7 +44,7 @@ translates("LogSoftmax", since=5)(partial(_softmax, op_type="LogSoftmax"))
 @translates("CumSum", since=3)
 def _cum_sum(ctx: LayerContext) -> str:
     exclusive, reverse = ctx.flag("exclusive", False), ctx.flag("reverse", False)
-    axis = ctx.constant(ctx.axis_of(ctx.integer(1, "axis"), 0)) if ctx.array(1) is not None else ctx.int64(1)
+    axis = ctx.scalar_int64(1)
     return ctx.typed("CumSum", ctx.dtype(0), ctx[0], axis, last=1, exclusive=int(exclusive), reverse=int(reverse))
 
 
@@ -76,7 +76,6 @@ def _mvn_1(ctx: LayerContext) -> str:
     """Normalize over reduction_axes; by default over the axes from 2 on, or with across_channels from 1 on."""
     first = 1 if ctx.flag("across_channels", False) else 2
     axes = ctx.wholes("reduction_axes", []) or list(range(first, ctx.rank(0)))
-    ctx.axes(axes, ctx.rank(0), "reduction_axes")
     variance, eps = ctx.flag("normalize_variance", True), ctx.number("eps", 1e-9)
     return _normalized(ctx, ctx.constant(axes), variance=variance, eps=eps, inside=True)
 

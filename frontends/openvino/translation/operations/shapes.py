@@ -7,8 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from pyrnnx.errors import FormatError
-
 from ..attributes import LARGEST
 from ..context import BEGIN, END, LayerContext, translates
 
@@ -37,38 +35,29 @@ def _unsqueeze(ctx: LayerContext) -> str:
 
 @translates("Transpose")
 def _transpose(ctx: LayerContext) -> str:
-    order = ctx.integers(1, "order")
-    rank = len(order) if ctx.shape(0) is None else ctx.rank(0)
-    if order and sorted(order) != list(range(rank)):
-        raise FormatError(f"{ctx.label}: order (input 1) is {order}; expected each axis of input 0 once")
-    return ctx.node("Transpose", ctx[0], perm=order or None)
+    return ctx.node("Transpose", ctx[0], perm=ctx.integers(1, "order") or None)
 
 
 @translates("Concat")
 def _concat(ctx: LayerContext) -> str:
-    axis = ctx.axis_of(ctx.whole("axis"), 0)
-    return ctx.node("Concat", *ctx.inputs, axis=axis)
+    return ctx.node("Concat", *ctx.inputs, axis=ctx.whole("axis"))
 
 
 @translates("Split")
 def _split(ctx: LayerContext) -> list[str]:
-    axis, count = ctx.axis_of(ctx.integer(1, "axis"), 0), ctx.whole("num_splits")
-    if count != len(ctx.layer.outputs):
-        raise FormatError(f"{ctx.label}: num_splits is {count}; the layer has {len(ctx.layer.outputs)} outputs")
-    return ctx.nodes("Split", ctx[0], outputs=count, axis=axis, num_outputs=count)
+    count = ctx.whole("num_splits", low=1, high=len(ctx.layer.outputs))
+    return ctx.nodes("Split", ctx[0], outputs=count, axis=ctx.integer(1, "axis"), num_outputs=count)
 
 
 @translates("VariadicSplit")
 def _variadic_split(ctx: LayerContext) -> list[str]:
-    axis, count = ctx.axis_of(ctx.integer(1, "axis"), 0), len(ctx.layer.outputs)
-    sizes = ctx.list_of_int64(2)
-    lengths = None if ctx.array(2) is None else ctx.integers(2, "split_lengths", count=count, low=-1)
+    axis, sizes, lengths = ctx.integer(1, "axis"), ctx.list_of_int64(2), ctx.array(2)
     if lengths is None or -1 in lengths:  # -1 is the rest
         zero = ctx.constant([0])
         is_rest = ctx.node("Less", sizes, zero)
         others = ctx.node("ReduceSum", ctx.node("Where", is_rest, zero, sizes), zero, keepdims=1)
         sizes = ctx.node("Where", is_rest, ctx.node("Sub", ctx.dimension(ctx[0], axis), others), sizes)
-    return ctx.nodes("Split", ctx[0], sizes, outputs=count, axis=axis)
+    return ctx.nodes("Split", ctx[0], sizes, outputs=len(ctx.layer.outputs), axis=axis)
 
 
 @translates("Broadcast")
@@ -84,7 +73,6 @@ def _broadcast(ctx: LayerContext) -> str:
         rank = ctx.length(1, "target_shape")
         if rank is None:
             ctx.refuse("mode", mode, "numpy or bidirectional if the rank of the result is unknown")
-        ctx.axes(mapping, rank, "axes_mapping")
         data = ctx.unsqueeze(data, [axis for axis in range(rank) if axis not in mapping])
     return ctx.node("Expand", data, target)
 
@@ -134,16 +122,9 @@ def _tile(ctx: LayerContext) -> str:
 def _reverse(ctx: LayerContext) -> str:
     mode = ctx.choice("mode", {"index": "index", "mask": "mask"})
     chosen = np.flatnonzero(ctx.constant_input(1, "axes")).tolist() if mode == "mask" else ctx.integers(1, "axes")
-    return flipped(ctx, ctx[0], ctx.axes(chosen, ctx.rank(0)))
-
-
-def flipped(ctx: LayerContext, name: str, axes: Sequence[int]) -> str:
-    """Reverse the elements of a value along axes."""
-    if not axes:
-        return name
-    n = len(axes)
-    parts = ([END] * n, [BEGIN] * n, list(axes), [-1] * n)
-    return ctx.node("Slice", name, *map(ctx.constant, parts))
+    n = len(chosen)
+    parts = ([END] * n, [BEGIN] * n, chosen, [-1] * n)
+    return ctx.node("Slice", ctx[0], *map(ctx.constant, parts)) if n else ctx[0]
 
 
 @translates("ReverseSequence")
@@ -151,8 +132,6 @@ def _reverse_sequence(ctx: LayerContext) -> str:
     """Reverse sequences; ONNX's operator is for the first two axes only."""
     rank = ctx.rank(0)
     batch, time = (ctx.axis(ctx.whole(name), rank, name) for name in ("batch_axis", "seq_axis"))
-    if batch == time:
-        raise FormatError(f"{ctx.label}: batch_axis and seq_axis are {batch}; expected two different axes")
     lengths = ctx.int64(1)
     if {batch, time} == {0, 1}:
         return ctx.typed("ReverseSequence", ctx.dtype(0), ctx[0], lengths, last=1, batch_axis=batch, time_axis=time)
@@ -167,8 +146,6 @@ def inverse(order: Sequence[int]) -> list[int]:
 
 
 def _blocks(ctx: LayerContext, op_type: str, **modes: str) -> str:
-    if ctx.rank(0) != 4:
-        ctx.refuse("rank of the input", ctx.rank(0), "4")
     mode, size = ctx.choice("mode", modes), ctx.whole("block_size", 1, low=1, high=LARGEST)
     return ctx.node(op_type, ctx[0], blocksize=size, mode=mode if len(modes) > 1 else None)
 

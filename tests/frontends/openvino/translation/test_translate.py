@@ -122,7 +122,6 @@ def interpolate(mode: str = "nearest", **attributes: Any) -> Any:
 # Name, operation, and words of the message.
 OPTIONS: tuple[tuple[str, Callable[[Maker], Any], str], ...] = (
     ("Pad", lambda p: ops(12).pad(p(3, 3), const([-1, 0]), const([0, 2]), "reflect"), r"pads is \[-1, 0, 0, 2\]"),
-    ("DepthToSpace", lambda p: ops(1).depth_to_space(p(1, 4, 6), "depth_first", 2), "rank of the input is 3"),
     ("Interpolate", interpolate(mode="linear_onnx", antialias=True), "antialias is True"),
     ("Interpolate nearest_mode", interpolate(nearest_mode="simple"), "nearest_mode is 'simple'"),
     ("Interpolate transform", interpolate(coordinate_transformation_mode="tf_half_pixel_for_nn"),
