@@ -99,11 +99,10 @@ class Backend(base.Backend):
             raise ArgumentError(f"run_node: node is {type(node).__name__}; expected an onnx.NodeProto")
         label = node_label(node)
         names = list(dict.fromkeys(name for name in node.input if name))
-        arrays = inputs if isinstance(inputs, Mapping) else dict(enumerate(_sequence(label, inputs)))
-        keys = names if isinstance(inputs, Mapping) else range(len(names))
-        if set(arrays) != set(keys):
-            raise ArgumentError(f"{label}: {len(arrays)} inputs were given; expected {len(names)}: {shown(names)}")
-        given = {name: _tensor(label, name, arrays[key]) for name, key in zip(names, keys, strict=True)}
+        arrays = inputs if isinstance(inputs, Mapping) else dict(zip(names, _sequence(label, inputs), strict=False))
+        if len(inputs) != len(names) or set(arrays) != set(names):
+            raise ArgumentError(f"{label}: {len(inputs)} inputs were given; expected {len(names)}: {shown(names)}")
+        given = {name: _tensor(label, name, arrays[name]) for name in names}
         helper = onnx.helper
         infos = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)

@@ -6,6 +6,7 @@ file (bytes to a message) -> passes.canonical -> passes.find_layers (layers) -> 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -19,16 +20,13 @@ from pyrnnx.layers.custom_operators import DOMAIN
 from pyrnnx.models import model as core
 from pyrnnx.models.layers import Layers
 from pyrnnx.models.roles import Role
-from pyrnnx.models.state_pairs import candidates
 from pyrnnx.models.stream import Carrier
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from .external import load_external
-from .file import load_proto, serialized, source_folder, source_label, tensors_of
-from .graph.constants import array_of
-from .graph.large import completed, without_large
-from .graph.value_info import tensor_info, value_info
-from .graph.walk import Graph
+from .file import load_external, load_proto, serialized, source_folder, source_label, tensors_of
+from .graph.constants import array_of, completed, without_large
+from .graph.inference import tensor_info, value_info
+from .graph.walk import Graph, subgraphs
 from .messages import copied
 from .onnx_package import import_onnx
 from .operators.layers import NodeLayer, UnboundNode
@@ -46,15 +44,20 @@ from .passes import (
     without_layers,
 )
 from .passes.inline import inline_functions
-from .plan import ONNXRUNTIME, PYRNNX, Plan, counted
-from .programs import Programs
 from .roles import input_roles
-from .session import NotRunnable, check_options, new_session, plain_session, threads_of
+from .session import NotRunnable, Programs, check_options, new_session, plain_session, threads_of
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import ModelProto, NodeProto
 
     from .file import Source
+
+ONNXRUNTIME, PYRNNX = "ONNX Runtime", "pyrnnx"
+_COUNTED = {
+    ONNXRUNTIME: ("session of ONNX Runtime", "sessions of ONNX Runtime"),
+    PYRNNX: ("recurrent layer", "recurrent layers"),
+}
+Row = tuple[str, str, str]  # engine, part of the model, reason if it is not obvious
 
 
 class Model(core.Model):
@@ -271,10 +274,7 @@ class Model(core.Model):
             options = {"session_options": self.session_options, "options": self._options}
             model = Model(proto, self.label, arrays=arrays, **options)
             return model._new_carrier(fed, layers)._replace(starts=starts)
-        nodes = carried(
-            *(self._with_layers(), fed, layers),
-            lambda names: candidates([info for info in self.inputs if info.name in names], self.outputs),
-        )
+        nodes = carried(self._with_layers(), fed, layers)
         states = {output: name for node in nodes.values() for output, name in node.states.items()}
         if not nodes:
             return Carrier(self)
@@ -334,3 +334,36 @@ def read_model(
     options = layer_options(label, weight_dtype, leave)
     proto = load_proto(source, external=False)
     return Model(proto, label, session_options=session_options, options=options, folder=source_folder(source))
+
+
+class Plan:
+    """Table of the engines that run the parts of a model, and why."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = list(rows)
+
+    def rows(self) -> list[Row]:
+        """Return (runner, what it runs, why) for each part."""
+        return list(self._rows)
+
+    def __repr__(self) -> str:
+        counts = Counter(runner for runner, _, _ in self._rows)
+        parts = [f"{count} {_COUNTED[runner][count != 1]}" for runner, count in counts.items()]
+        return f"<Plan: {', '.join(parts) or 'nothing to run'}>"
+
+    def __str__(self) -> str:
+        widths = [max((len(row[column]) for row in self._rows), default=0) for column in range(2)]
+        return "\n".join(f"{who:{widths[0]}}  {what:{widths[1]}}  {why}".rstrip() for who, what, why in self._rows)
+
+
+def counted(nodes: Sequence[NodeProto]) -> str:
+    """Return the operators of nodes by descending count, with bodies: "2 Conv, If (3 Add, Relu), Relu"."""
+    counts = Counter(node.op_type for node in nodes)
+    inside: dict[str, list[NodeProto]] = {}
+    for node in nodes:
+        inside.setdefault(node.op_type, []).extend(inner for _, body in subgraphs(node) for inner in body.node)
+    parts = []
+    for name, count in counts.most_common():
+        bodies = f" ({counted(inside[name])})" if inside[name] else ""
+        parts.append(f"{name if count == 1 else f'{count} {name}'}{bodies}")
+    return ", ".join(parts)

@@ -11,7 +11,6 @@ try:
 except ModuleNotFoundError:
     raise ModuleNotFoundError(needs("pyrnnx.onnxruntime", "onnxruntime", "onnx"), name="onnxruntime") from None
 
-from .rewriting import library, rewrite
-from .session import InferenceSession
+from .session import InferenceSession, library, rewrite
 
 __all__ = ["InferenceSession", "SessionOptions", "library", "rewrite"]

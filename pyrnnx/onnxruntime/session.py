@@ -1,28 +1,43 @@
-"""Drop-in replacement of onnxruntime.InferenceSession."""
+"""Drop-in replacement of onnxruntime.InferenceSession, and the rewriting of models for other programs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnxruntime
 
 from pyrnnx import config
-from pyrnnx.frontends.onnx.file import serialized, source_label
-from pyrnnx.frontends.onnx.passes import layer_options
+from pyrnnx.errors import FormatError
+from pyrnnx.frontends.onnx.file import load_needed, load_proto, serialized, source_label, tensors_of
+from pyrnnx.frontends.onnx.graph.constants import complete, without_large
+from pyrnnx.frontends.onnx.graph.walk import Graph
+from pyrnnx.frontends.onnx.passes import (
+    DEFAULT_OPTIONS,
+    LayerOptions,
+    RecurrentModel,
+    Rewritten,
+    canonical,
+    find_layers,
+    layer_options,
+    recurrent_inputs,
+    rewritten,
+    without_layers,
+)
 from pyrnnx.frontends.onnx.session import disabled_optimizers, prepare_options
 from pyrnnx.layers import custom_operators
 from pyrnnx.layers.layer import Layer
 
-from .rewriting import replaced
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from pyrnnx.frontends.onnx.file import Source
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
-_NAME_PREFIX = "pyrnnx_size_"  # sizes without a name in ONNX Runtime
 
 
 def _original_errors(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,7 +83,6 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         of recurrent nodes that do not fit. Everything else is raised as ONNX Runtime raises it.
     """
 
-    _outputs_meta: Any
     _model_bytes: Any
 
     def __init__(
@@ -104,7 +118,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         """Read and rewrite the model; return empty values if no node runs on pyrnnx."""
         threads = 0 if options is None else options.intra_op_num_threads
         threads = threads or config.get_num_threads()
-        model, rewritten, external = replaced(source, portable=False, threads=threads, options=self._options)
+        model, rewritten, external = _replaced(source, portable=False, threads=threads, options=self._options)
         self.layers = {name: layer for name, layer in model.layers.items() if isinstance(layer, Layer)}
         self.why_none, self._handles = model.why_no_layers(), rewritten.handles
         self._disabled = disabled_optimizers(model.contents)
@@ -121,7 +135,6 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
             super()._create_inference_session(*arguments, **keywords)
         if self._source is not None:
             self._model_bytes = None
-        self._outputs_meta = [_without_our_sizes(meta) for meta in self._outputs_meta]
 
     set_providers = _original_errors(onnxruntime.InferenceSession.set_providers)
     run = _original_errors(onnxruntime.InferenceSession.run)
@@ -129,28 +142,6 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
     run_with_ort_values = _original_errors(onnxruntime.InferenceSession.run_with_ort_values)
     run_with_ortvaluevector = _original_errors(onnxruntime.InferenceSession.run_with_ortvaluevector)
     run_with_iobinding = _original_errors(onnxruntime.InferenceSession.run_with_iobinding)
-
-
-@dataclass(frozen=True)
-class _Output:
-    """Description of an output, like onnxruntime.NodeArg."""
-
-    name: str
-    type: str
-    shape: list[int | str | None]
-
-
-def _without_our_sizes(meta: Any) -> Any:
-    """Return an output's description, without names of sizes that the model lacks."""
-    try:
-        shape = meta.shape
-    except UnicodeDecodeError:  # a name that is no text
-        return meta
-    ours = [isinstance(size, str) and size.startswith(_NAME_PREFIX) for size in shape]
-    if not any(ours):
-        return meta
-    own_shape = [None if own else size for size, own in zip(shape, ours, strict=True)]
-    return _Output(meta.name, meta.type, own_shape)
 
 
 def _is_onnx(path_or_bytes: Any, options: Any) -> bool:
@@ -185,3 +176,67 @@ def _external_folder(options: Any, folder: Path | None) -> Iterator[None]:
         yield
     finally:
         options.add_session_config_entry(_FOLDER, before)
+
+
+def library() -> str:
+    """Return the path of the custom operators, for `SessionOptions.register_custom_ops_library`.
+
+    Any Python program that registers it runs what `rewrite` returns.
+    """
+    return custom_operators.library_path()
+
+
+def rewrite(model: str | os.PathLike[str] | bytes | ModelProto) -> ModelProto:
+    """Return a copy of a model whose recurrent nodes run on pyrnnx in sessions that have registered `library()`.
+
+    Nodes in bodies of If, Loop and Scan and in functions are replaced, too, and so are layers that the graph spells
+    out. Their weights stay in the model, checked; they are packed when a session is made. Nodes whose weights are
+    computed at run time are left to ONNX Runtime.
+
+    Parameters
+    ----------
+    model : path, bytes or onnx.ModelProto
+        External data is read from beside a path. A result beyond 2 GiB is written by ``onnx.save_model(...,
+        save_as_external_data=True)``.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Raises
+    ------
+    PyrnnxError
+        A model that is broken; attributes or weights that an operator does not allow.
+    """
+    return _replaced(model, portable=True)[1].proto
+
+
+def _replaced(
+    model: Source, *, portable: bool, threads: int | None = None, options: LayerOptions = DEFAULT_OPTIONS
+) -> tuple[RecurrentModel, Rewritten, bool]:
+    """Read a model and rewrite it; return it before and after, and whether its external data stays where it is.
+
+    Unless it is to be portable, external data is not read, but for that of layers, and a model that only ONNX Runtime
+    can read is unchanged.
+
+    Raises
+    ------
+    PyrnnxError
+        A recurrent node is wrong, or the file cannot be read.
+    """
+    label, proto = source_label(model), load_proto(model, external=portable)
+    try:
+        proto, graph = canonical(proto, Graph(proto.graph), label)
+    except FormatError as error:
+        if portable:
+            raise
+        layered = without_layers(proto, {}, str(error))
+        return layered, rewritten(layered), False
+    external = not portable and any(tensor.data_location == tensor.EXTERNAL for tensor in tensors_of(proto, graph))
+    if external:
+        load_needed(proto, model, recurrent_inputs(proto))
+    light, arrays = without_large(proto)
+    layered = find_layers(light, graph if light is proto else Graph(light.graph), label, arrays, options)
+    result = rewritten(layered, portable=portable, computed=False, threads=threads)
+    complete(result.proto, result.arrays)
+    return layered, result, external

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mutation.fault import faults
 
 FAULTS = faults(r"""
-parameters of activations are read from the end [frontends/onnx/operators/attributes.py]
+parameters of activations are read from the end [frontends/onnx/operators/schemas.py]
     left[p].pop(0)
     left[p].pop()
     tests/frontends/onnx/operators/test_functions.py

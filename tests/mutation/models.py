@@ -5,11 +5,11 @@ from __future__ import annotations
 from mutation.fault import faults
 
 FAULTS = faults(r"""
-a session ignores changed settings [frontends/onnx/programs.py]
+a session ignores changed settings [frontends/onnx/session.py]
         if before is not settings:\n            more
         if before is None:\n            more
     tests/frontends/onnx/test_programs.py tests/frontends/onnx/test_fork.py
-calls that replace defaults run with those of the file [frontends/onnx/programs.py]
+calls that replace defaults run with those of the file [frontends/onnx/session.py]
     is_plain = self._defaults.isdisjoint(inputs)
     is_plain = True
     tests/frontends/onnx/passes/test_order.py

@@ -1,17 +1,23 @@
-"""onnx's shape inference, without the operators on which it ends the process."""
+"""Types of values: declared, and inferred by onnx without the operators on which it ends the process."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from copy import deepcopy
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyrnnx._internal.dtypes import named_dtype
+from pyrnnx.errors import FormatError, shown
+from pyrnnx.operator.tensor_info import TensorInfo
 
 from ..messages import copied
 from ..onnx_package import import_onnx
-from .large import without_large
+from .constants import without_large
 from .walk import Graph, all_graphs, all_nodes, subgraphs
+
+if TYPE_CHECKING:
+    from onnx import TensorShapeProto, ValueInfoProto
 
 # Inference of these reads the type of the first input, even if there is none.
 _CRASHES = {"RegexFullMatch", "EyeLike", "LabelEncoder", "DictVectorizer", "TreeEnsemble"}
@@ -25,19 +31,15 @@ def infer_shapes(model: Any, *, data_prop: bool = False, **options: bool) -> Any
     Results of an operator on which onnx may end the process have no type. Without `data_prop` if there is a long
     vector, for which it would take gigabytes.
     """
-    infer = import_onnx().shape_inference.infer_shapes
-    has_hidden = any(True for _ in _crashing(model))
-    if has_hidden:
-        model = deepcopy(model)
-        for node in list(_crashing(model)):
-            node.op_type = _UNKNOWN + node.op_type
+    infer, model = import_onnx().shape_inference.infer_shapes, copied(model)
+    for node in list(_crashing(model)):
+        node.op_type = _UNKNOWN + node.op_type
     inferred = infer(model, **options)
     if data_prop and not _has_long_vectors(inferred.graph):
         inferred = infer(model, data_prop=True, **options)
-    if has_hidden:
-        for nodes in (inferred.graph.node, *(function.node for function in inferred.functions)):
-            for node in all_nodes(nodes):
-                node.op_type = node.op_type.removeprefix(_UNKNOWN)
+    for nodes in (inferred.graph.node, *(function.node for function in inferred.functions)):
+        for node in all_nodes(nodes):
+            node.op_type = node.op_type.removeprefix(_UNKNOWN)
     return inferred
 
 
@@ -48,13 +50,9 @@ def _crashing(model: Any) -> Iterator[Any]:
     for nodes, known in ((graph.node, declared), *((function.node, ()) for function in model.functions)):
         for node in all_nodes(nodes):
             is_open = node.op_type in _CRASHES and not (node.input and all(name in known for name in node.input))
-            if is_open or (node.op_type == "Split" and _splits_otherwise(node)):
+            counts = [entry.i for entry in node.attribute if node.op_type == "Split" and entry.name == "num_outputs"]
+            if is_open or counts not in ([], [len(node.output)]):
                 yield node
-
-
-def _splits_otherwise(node: Any) -> bool:
-    """Return whether a Split has another number of outputs than its attribute says."""
-    return any(entry.name == "num_outputs" and entry.i != len(node.output) for entry in node.attribute)
 
 
 def _has_long_vectors(graph: Any) -> bool:
@@ -116,3 +114,33 @@ def _size(name: str, axis: int, dim: Any) -> int | str:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
     return str(dim.dim_param) if dim.dim_param else f"\0{name}[{axis}]"
+
+
+def tensor_info(label: str, info: ValueInfoProto, *, optional: bool = False) -> TensorInfo:
+    """Return the declared name, dtype and shape of an input or output."""
+    onnx = import_onnx()
+    tensor = info.type.tensor_type
+    if not info.type.HasField("tensor_type") or tensor.elem_type == 0:
+        return TensorInfo(info.name, optional=optional)
+    dtype = "str"
+    if tensor.elem_type != onnx.TensorProto.STRING:
+        try:
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+        except KeyError:
+            raise FormatError(f"{label}: {shown(info.name)} has the unknown element type {tensor.elem_type}") from None
+    shape = tuple(_dimension(size) for size in tensor.shape.dim) if tensor.HasField("shape") else None
+    return TensorInfo(info.name, dtype, shape, optional=optional)
+
+
+def value_info(info: TensorInfo) -> ValueInfoProto:
+    """Return an onnx.ValueInfoProto without a shape."""
+    onnx = import_onnx()
+    element = onnx.helper.np_dtype_to_tensor_dtype(named_dtype(str(info.dtype)))
+    result: ValueInfoProto = onnx.helper.make_tensor_value_info(info.name, element, None)
+    return result
+
+
+def _dimension(dimension: TensorShapeProto.Dimension) -> int | str | None:
+    if dimension.HasField("dim_value"):
+        return dimension.dim_value if dimension.dim_value >= 0 else None
+    return dimension.dim_param if isinstance(dimension.dim_param, str) and dimension.dim_param else None

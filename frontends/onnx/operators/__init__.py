@@ -1,7 +1,6 @@
 """The recurrent operators of ONNX: their definitions, functions, nodes and layers.
 
-schemas         every operator in every opset            attributes      from attributes to an op
-functions       rnn, gru, lstm                           nodes, layers   a node, and its layer
-quantized       weights of DynamicQuantizeLSTM           stream_layer    a layer in a stream
+schemas         every operator in every opset, and ops of attributes
+functions       rnn, gru, lstm                           layers          a node, and its layer
 reference_ops   operators for onnx's ReferenceEvaluator
 """

@@ -12,8 +12,7 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import ONNX_LAYOUTS
 
-from .attributes import build_op, read_attributes
-from .schemas import DEFAULT_OPSET, WEIGHTS, Schema, schema
+from .schemas import DEFAULT_OPSET, WEIGHTS, Schema, build_op, read_attributes, schema
 
 LayerType = TypeVar("LayerType", bound=Layer)
 

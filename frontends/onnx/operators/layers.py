@@ -1,30 +1,43 @@
-"""Layers of ONNX nodes: prepared if their weights are constants, else unbound."""
+"""Recurrent nodes, checked against the schemas, and their layers: prepared if their weights are constants."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown, warn
 from pyrnnx.layers.facts import Described
-from pyrnnx.layers.layer import Layer
+from pyrnnx.layers.layer import CONSTANTS, Layer
 from pyrnnx.layers.stream import Stream
 from pyrnnx.operator import check
-from pyrnnx.operator.conventions import Convention
+from pyrnnx.operator.conventions import ONNX_LAYOUTS, Convention
 from pyrnnx.operator.op import RecurrentOp
 from pyrnnx.operator.quantized import Quantized
 
+from ..graph.walk import DEFAULT_DOMAINS, Node
+from ..onnx_package import import_onnx
 from .functions import build_layer
-from .nodes import RecurrentNode, read_node
-from .schemas import DEFAULT_OPSET, WEIGHTS
+from .schemas import (
+    DEFAULT_OPSET,
+    OPERATORS,
+    QUANTIZED_LSTM,
+    WEIGHTS,
+    Schema,
+    build_op,
+    find_attribute,
+    read_attributes,
+    schema,
+)
 
 if TYPE_CHECKING:
     from onnx import NodeProto
+
+_SHOWN = ("FLOAT", "FLOATS", "INT", "INTS", "STRING")  # types of attributes whose values errors show
 
 
 class NodeLayer(Layer):
@@ -106,26 +119,33 @@ def from_node(
     PyrnnxError
         Another operator, missing weights, too many inputs, or attributes or arrays that the opset rejects.
     """
-    read = read_node("from_node", node, opset)
+    read = _read_node("from_node", node, opset)
     if not isinstance(initializers, Mapping):
         raise ArgumentError(
             f"{read.label}: initializers is {type(initializers).__name__}; expected a mapping of arrays"
         )
-    return _node_layer(read, read.weights(initializers), read.constants(initializers), weight_dtype)
-
-
-def _node_layer(
-    node: RecurrentNode, weights: Mapping[str, Any], constants: Mapping[str, Any], weight_dtype: str | None
-) -> NodeLayer:
-    cls = NodeLayer
-    if node.is_quantized:
-        if weight_dtype is not None:
+    weights = {}
+    for name in OPERATORS[read.definition.operator].weights:
+        source = read.inputs.get(name)
+        if source is not None and source not in initializers:
             raise ArgumentError(
-                f"{node.label}: weight_dtype is {shown(weight_dtype)}; its weights are in 8 bits already"
+                f"{read.label}: {name} ({shown(source)}) is not among the initializers; expected a constant array"
             )
-        cls, weights = QuantizedLayer, quantized_weights(node.label, weights)
-    make = partial(cls, name=node.name, constants=constants, node_inputs=node.call_inputs, weight_dtype=weight_dtype)
-    return build_layer(node.definition, node.label, weights, node.attributes, make)
+        if source is not None:
+            weights[name] = initializers[source]
+    return read.with_constants(initializers).layer(weights, weight_dtype)
+
+
+def is_recurrent(node: Node | NodeProto) -> bool:
+    """Return whether a node (with default domain "") is recurrent."""
+    return node.op_type in OPERATORS and node.domain == OPERATORS[node.op_type].domain
+
+
+def check_count(label: str, what: str, values: Sequence[str], names: Sequence[str]) -> None:
+    if len(values) > len(names):
+        raise ArgumentError(
+            f"{label}: the node has {len(values)} {what}s; expected at most {len(names)}: {', '.join(names)}"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,25 +166,27 @@ class UnboundNode(Described):
     convention : Convention
     """
 
-    parts: RecurrentNode
-    constants: Mapping[str, Any]
-    op: RecurrentOp | None
+    node: NodeProto
+    opset: int
+    label: str
+    definition: Schema
+    inputs: Mapping[str, str]  # names of values, by names of the definition
+    attributes: Mapping[str, Any]  # as `read_attributes` returns them
+    constants: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def node(self) -> NodeProto:
-        return self.parts.proto
-
-    @property
-    def opset(self) -> int:
-        return self.parts.opset
-
-    @property
-    def label(self) -> str:
-        return self.parts.label
+    @cached_property
+    def op(self) -> RecurrentOp | None:
+        # hidden_size 1 is a placeholder, so that the other attributes are checked in any case.
+        op = build_op(self.definition, self.label, self.attributes, 1)
+        return op if self.attributes["hidden_size"] is not None else None
 
     @property
     def convention(self) -> Convention:
-        return self.parts.convention
+        return ONNX_LAYOUTS[self.attributes.get("layout", 0)]
+
+    @property
+    def is_quantized(self) -> bool:
+        return bool(OPERATORS[self.definition.operator].scales)
 
     @property
     def dtype(self) -> str | None:
@@ -174,12 +196,35 @@ class UnboundNode(Described):
     @property
     def arguments(self) -> tuple[str, ...]:
         """Names of the node's inputs in the operator's definition."""
-        return tuple(self.parts.inputs)
+        return tuple(self.inputs)
 
     @property
     def sizes(self) -> dict[str, int]:
         """Sizes of X: empty, because a node declares none."""
         return {}
+
+    def with_constants(self, initializers: Mapping[str, Any]) -> UnboundNode:
+        """Return the node with those inputs of calls as constants that are among the initializers."""
+        sources = {name: self.inputs[name] for name in sorted(CONSTANTS) if name in self.inputs}
+        return replace(self, constants={k: initializers[name] for k, name in sources.items() if name in initializers})
+
+    def layer(self, weights: Mapping[str, Any], weight_dtype: str | None) -> NodeLayer:
+        """Return the layer with these weights, by their names in the operator's definition."""
+        cls = NodeLayer
+        if self.is_quantized:
+            if weight_dtype is not None:
+                raise ArgumentError(
+                    f"{self.label}: weight_dtype is {shown(weight_dtype)}; its weights are in 8 bits already"
+                )
+            cls, weights = QuantizedLayer, quantized_weights(self.label, weights)
+        make = partial(
+            cls,
+            name=self.node.name or None,
+            constants=self.constants,
+            node_inputs=[name for name in CONSTANTS if name in self.inputs],
+            weight_dtype=weight_dtype,
+        )
+        return build_layer(self.definition, self.label, weights, self.attributes, make)
 
     def bind(self, W: Any, R: Any, B: Any = None, P: Any = None, *, weight_dtype: str | None = None) -> NodeLayer:
         """Return the layer with prepared weights, for many calls; `weight_dtype` as in `from_node`.
@@ -189,9 +234,9 @@ class UnboundNode(Described):
         PyrnnxError
             The weights do not fit the node or each other, or need scales.
         """
-        if self.parts.is_quantized:
+        if self.is_quantized:
             raise UnsupportedError(f"{self.label}: bind: its weights are quantized; call the model")
-        return _node_layer(self.parts, {"W": W, "R": R, "B": B, "P": P}, self.constants, weight_dtype)
+        return self.layer({"W": W, "R": R, "B": B, "P": P}, weight_dtype)
 
     def __call__(self, *arrays: Any, **named: Any) -> tuple[AnyArray, ...]:
         """Run with all inputs of the operator, weights included, in its order or by name.
@@ -211,7 +256,7 @@ class UnboundNode(Described):
         PyrnnxError
             An array is missing, unknown or duplicated, or does not fit the node or the others.
         """
-        arguments = check.arguments(self.label, self.convention, self.parts.definition.inputs, arrays, named)
+        arguments = check.arguments(self.label, self.convention, self.definition.inputs, arrays, named)
         bound = self.bind(*(arguments.pop(name, None) for name in WEIGHTS))
         return bound._for_one_call().run(**arguments)
 
@@ -224,8 +269,55 @@ def unbound_node(node: NodeProto, initializers: Mapping[str, Any], opset: int = 
     PyrnnxError
         As in `from_node`, except for weights.
     """
-    read = read_node("unbound_node", node, opset)
-    return UnboundNode(read, read.constants(initializers), read.op())
+    unbound = _read_node("unbound_node", node, opset).with_constants(initializers)
+    unbound.op  # noqa: B018  (raises errors of attributes now)
+    return unbound
+
+
+def _read_node(caller: str, node: NodeProto, opset: Any) -> UnboundNode:
+    """Check a recurrent node; errors name `caller` until there is a label.
+
+    A clip of 0, which exporters write for no clip, is a warning.
+    """
+    fields = ("op_type", "domain", "name", "input", "output", "attribute")  # checked without importing onnx
+    if isinstance(node, type) or not all(hasattr(node, field) for field in fields):
+        raise ArgumentError(f"{caller}: node is {type(node).__name__} {shown(node)}; expected an onnx.NodeProto")
+    domain = "" if node.domain in DEFAULT_DOMAINS else node.domain
+    if node.op_type not in OPERATORS or domain != OPERATORS[node.op_type].domain:
+        operator = shown(f"{node.domain}.{node.op_type}" if node.domain else node.op_type)
+        expected = " or ".join(f"{OPERATORS[name].domain or 'ai.onnx'}.{name}" for name in OPERATORS)
+        raise UnsupportedError(f"{caller}: the node is {operator}; expected {expected}")
+    definition = QUANTIZED_LSTM if node.op_type == QUANTIZED_LSTM.operator else schema(node.op_type, opset)
+    label = f"{node.op_type} {shown(node.name)}" if node.name else node.op_type
+    for what, values, names in (("input", node.input, definition.inputs), ("output", node.output, definition.outputs)):
+        check_count(label, what, values, names)
+    inputs = {name: source for name, source in zip(definition.inputs, node.input, strict=False) if source}
+    for name in ("X", "W", "R", *OPERATORS[definition.operator].scales):
+        if name not in inputs:
+            raise ArgumentError(f"{label}: {name} is missing; the node needs it as an input")
+    attributes = read_attributes(definition, label, _node_attributes(definition, label, node))
+    if attributes["clip"] == 0:
+        warn(f"{label}: clip is 0, which ONNX does not allow; it is read as no clip")
+        attributes["clip"] = None
+    return UnboundNode(node, opset, label, definition, inputs, attributes)
+
+
+def _node_attributes(definition: Schema, label: str, node: NodeProto) -> dict[str, Any]:
+    """Return the attributes of a node by name, each of its type in the schema."""
+    values: dict[str, Any] = {}
+    for attribute in node.attribute:
+        name = attribute.name
+        if name in values:
+            raise ArgumentError(f"{label}: attribute {shown(name)} is defined twice")
+        expected = find_attribute(definition, label, name).type
+        type_name = import_onnx().AttributeProto.AttributeType.Name(attribute.type)
+        if attribute.ref_attr_name or type_name != expected.name:
+            value = attribute.ref_attr_name or f"a value of type {type_name}"
+            if not attribute.ref_attr_name and type_name in _SHOWN:
+                value = import_onnx().helper.get_attribute_value(attribute)
+            raise ArgumentError(f"{label}: attribute {shown(name)} is {shown(value)}; expected {expected.words}")
+        values[name] = import_onnx().helper.get_attribute_value(attribute)
+    return values
 
 
 def quantized_weights(label: str, given: Mapping[str, Any]) -> dict[str, Any]:

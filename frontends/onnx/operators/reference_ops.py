@@ -50,8 +50,7 @@ def _operator_classes() -> tuple[type[Any], ...]:
 
         def __init__(self, onnx_node: NodeProto, run_params: Any, schema: Any = None) -> None:
             super().__init__(onnx_node, run_params, schema)
-            # Weights, linked attributes and their layer: one tuple, so that threads never see a part.
-            self._cache: tuple[tuple[Any, ...], Mapping[str, Any], Layer] | None = None
+            self._cache: tuple[tuple[Any, ...], Layer] | None = None  # one value, so that threads never see a part
 
         def _run(self, *arrays: Any, **attributes: Any) -> tuple[Any, ...]:
             inputs = dict(zip(self.inputs, arrays, strict=False))
@@ -61,29 +60,21 @@ def _operator_classes() -> tuple[type[Any], ...]:
 
         def _prepared(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any]) -> Layer:
             weights = tuple(map(inputs.get, self.weights))
-            linked = {row.name: attributes[row.name] for row in self.onnx_node.attribute if row.ref_attr_name}
-            if self._cache is not None:
-                used, values, cached = self._cache
-                if linked == values and all(a is b for a, b in zip(weights, used, strict=True)):
-                    return cached
-            node = self._resolved(linked)
+            if self._cache is not None and all(a is b for a, b in zip(weights, self._cache[0], strict=True)):
+                return self._cache[1]
+            node = copied(self.onnx_node)
+            linked = [row for row in node.attribute if row.ref_attr_name]  # to attributes of the node's function
+            for row in linked:
+                node.attribute.remove(row)
+                if attributes[row.name] is not None:
+                    value = attributes[row.name]
+                    node.attribute.append(import_onnx().helper.make_attribute(row.name, value, attr_type=row.type))
             sources = dict(zip(self.inputs, node.input, strict=False))
             constants = {sources[name]: a for name, a in zip(self.weights, weights, strict=True) if a is not None}
             layer = from_node(node, constants, self.run_params["opsets"].get(self.op_domain, 1))
-            if all(a is None or is_immutable(a, or_owned=True) for a in weights):
-                self._cache = weights, linked, layer
+            if not linked and all(a is None or is_immutable(a, or_owned=True) for a in weights):
+                self._cache = weights, layer
             return layer
-
-        def _resolved(self, linked: Mapping[str, Any]) -> NodeProto:
-            """Return the node with the values of attributes that reference its function."""
-            if not linked:
-                return self.onnx_node
-            make, node = import_onnx().helper.make_attribute, copied(self.onnx_node)
-            for row in [row for row in node.attribute if row.name in linked]:
-                node.attribute.remove(row)
-                if linked[row.name] is not None:
-                    node.attribute.append(make(row.name, linked[row.name], attr_type=row.type))
-            return node
 
     return tuple(
         type(name, (Recurrent,), {"op_domain": row.domain, "inputs": row.inputs, "weights": row.weights})

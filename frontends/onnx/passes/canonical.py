@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx.errors import FormatError, shown
 from pyrnnx.layers.custom_operators import DOMAIN
 
+from ..file import tensors_of
 from ..graph.walk import (
     DEFAULT_DOMAINS,
     Graph,
@@ -24,7 +25,7 @@ from ..graph.walk import (
     sorted_nodes,
     subgraphs,
 )
-from ..messages import copied, walk_messages
+from ..messages import copied
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
@@ -36,7 +37,6 @@ def canonical(model: ModelProto, graph: Graph, label: str) -> tuple[ModelProto, 
     """Return a model with unique names and sorted nodes, the model itself if it has them, and its graph."""
     _check_parts(model, graph, label)
     opsets_of(model, label, graph)
-    _check_handles(model, graph, label)
     if _check_names(graph, label, set()):
         return model, graph
     model = copied(model)
@@ -70,38 +70,30 @@ def opsets_of(model: ModelProto, label: str, graph: Graph | None = None) -> dict
 
 
 def _check_parts(model: ModelProto, graph: Graph, label: str) -> None:
-    """Reject texts in use that are not UTF-8, and negative dimensions, which would pass for dynamic ones."""
-    texts: list[Any] = [model.producer_name, model.producer_version, model.domain, model.doc_string]
-    tensors = [tensor for inner in all_graphs(graph) for tensor in inner.tensors]
-    for part in (*graph.input, *graph.output, *model.functions, *model.opset_import, *model.metadata_props):
-        for message, others in walk_messages(part):
-            texts += others
-            if type(message).__name__ == "TensorProto":
-                tensors.append(message)
-    for inner in all_graphs(graph):
-        texts += (inner.proto.name, inner.proto.doc_string, *inner.local, *inner.needs)
-        for node in inner.node:
-            texts += (node.op_type, node.domain, node.name, *node.input)
-            if node.bodies:
-                texts += [node.proto.doc_string, *(attribute.doc_string for attribute in node.attribute)]
-    for text in (*texts, *(tensor.name for tensor in tensors)):
-        if not isinstance(text, str):
-            raise FormatError(f"{label}: the text {shown(text)} is not UTF-8")
-    for tensor in tensors:
-        if min(tensor.dims, default=0) < 0:
-            raise FormatError(f"{label}: tensor {shown(tensor.name)} has dims {shown(list(tensor.dims))}, below 0")
+    """Reject names that are not UTF-8, negative dimensions, which would pass for dynamic ones, and handles.
 
-
-def _check_handles(model: ModelProto, graph: Graph, label: str) -> None:
-    """Reject handles in nodes of a file: they could run a layer or function of another model."""
+    A handle in a file could run a layer or function of another model.
+    """
     nodes: list[Node | NodeProto] = [*graph.every]
-    nodes += (node for function in model.functions for node in all_nodes(function.node))
+    names: list[Any] = [entry.domain for entry in model.opset_import]
+    for function in model.functions:
+        names += (function.name, function.domain)
+        nodes += all_nodes(function.node)
+    for inner in all_graphs(graph):
+        names += (*inner.local, *inner.needs, *(tensor.name for tensor in inner.tensors))
     for node in nodes:
+        names += (node.op_type, node.domain, node.name, *node.input, *node.output)
         if node.domain == DOMAIN and any(attribute.name == "handle" for attribute in node.attribute):
             raise FormatError(
                 f"{label}: {node_label(node)} has a handle, which is valid only in the process that wrote it; "
                 "expected the original model, or one that pyrnnx.onnxruntime.rewrite wrote"
             )
+    for name in names:
+        if not isinstance(name, str):
+            raise FormatError(f"{label}: the name {shown(name)} is not UTF-8")
+    for tensor in tensors_of(model, graph):
+        if min(tensor.dims, default=0) < 0:
+            raise FormatError(f"{label}: tensor {shown(tensor.name)} has dims {shown(list(tensor.dims))}, below 0")
 
 
 def _check_names(graph: Graph, label: str, known: set[str]) -> bool:

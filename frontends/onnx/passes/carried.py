@@ -7,19 +7,18 @@ Before the first push a state of zeros has no known batch size: an array without
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import UnsupportedError, shown
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.tensor_info import TensorInfo
 
 from ..graph.walk import Graph, Place, fresh_name, needed_nodes, node_label
-from ..operators.stream_layer import StreamLayer
 from ..recognise import filler
 from .recurrent import RecurrentModel, Site
 
@@ -34,6 +33,45 @@ _FIRST = (
     *("Transpose", "Unsqueeze"),
 )
 _ALL = ("Concat",)
+
+
+class StreamLayer:
+    """Layer in a stream, with the weights of that layer.
+
+    `starts` are the initial values of carried states: an array, or None for zeros. If empty, the stream supplies the
+    states. A call passes an array of sizes 0 for zeros.
+    """
+
+    def __init__(self, layer: Layer, starts: Mapping[str, AnyArray | None]) -> None:
+        self.layer, self.starts = layer, starts
+        self.op, self.convention, self.label, self.dtype = layer.op, layer.convention, layer.label, layer.dtype
+
+    def run(self, X: Any, sequence_lens: Any, initial_h: Any, initial_c: Any) -> tuple[AnyArray, ...]:
+        """Run a layer that carries states and takes lengths, which must be full; without steps, the states stay."""
+        states = {"initial_h": initial_h, "initial_c": initial_c}
+        for name in self.starts:
+            if not any(np.shape(states[name])):
+                states[name] = self._zeros(X)
+        axis = self.convention.axes_of("X").index("T")
+        steps = X.shape[axis : axis + 1]
+        if steps and (sequence_lens != steps[0]).any():
+            name = self.convention.name_of("sequence_lens")
+            raise ArgumentError(
+                f"{self.label}: {name} is {sequence_lens.tolist()}; expected seq_length={steps[0]} for every row in a "
+                "stream"
+            )
+        Y, *last = self.layer.run(X, sequence_lens, *states.values())
+        if steps == (0,):
+            last = [state if before is None else before for state, before in zip(last, states.values(), strict=False)]
+        return Y, *last
+
+    def _zeros(self, X: Any) -> AnyArray | None:
+        """Return zero states; None if X has the wrong rank."""
+        axes, shape = self.convention.axes_of("X"), np.shape(X)
+        if len(axes) != len(shape):
+            return None
+        sizes = {**dict(zip(axes, shape, strict=True)), "D": self.op.num_directions, "H": self.op.hidden_size}
+        return np.zeros([sizes[axis] for axis in self.convention.axes_of("initial_h")], self.dtype)
 
 
 @dataclass(frozen=True)
@@ -78,16 +116,10 @@ class Carried:
                 names[position] = name
 
 
-def carried(
-    model: RecurrentModel,
-    fed: frozenset[str],
-    chosen: bool | frozenset[str],
-    candidates: Callable[[set[str]], str],
-) -> dict[str, Carried]:
+def carried(model: RecurrentModel, fed: frozenset[str], chosen: bool | frozenset[str]) -> dict[str, Carried]:
     """Return the nodes whose states a stream carries or feeds back, by name.
 
-    `fed` are the inputs that the stream feeds back; `chosen` are the layers to carry, or whether to carry all;
-    `candidates` lists, for a message, the outputs that match inputs.
+    `fed` are the inputs that the stream feeds back; `chosen` are the layers to carry, or whether to carry all.
     """
     if not chosen and not fed:
         return {}
@@ -99,7 +131,7 @@ def carried(
         name = sites[place.graph, place.index]
         is_chosen = chosen if isinstance(chosen, bool) else name in chosen
         site = model.sites[name]
-        new = place.carried(name, site, taken, candidates) if is_chosen else None
+        new = place.carried(name, site, taken) if is_chosen else None
         new = new or place.resumed(site)
         if new is not None:
             result[name] = new
@@ -120,7 +152,7 @@ class _Found:
     given: set[str]
     body: str
 
-    def carried(self, name: str, site: Site, taken: set[str], candidates: Callable[[set[str]], str]) -> Carried | None:
+    def carried(self, name: str, site: Site, taken: set[str]) -> Carried | None:
         """Return the node with carried states; None if all its states are fed back."""
         layer, arguments, sources = site.layer, site.arguments, site.sources()
         label = f"{layer.label}: stream"
@@ -131,13 +163,6 @@ class _Found:
             return None
         if why := self._why_not(layer, sources):
             raise UnsupportedError(f"{label}: {why}, or leave it out of `layers`")
-        given = {f"{key} ({shown(sources[key])})": self._given(sources, key) for key in states if key in sources}
-        if unfed := set().union(*given.values()):
-            determined = ", ".join(state for state, names in given.items() if names)
-            raise UnsupportedError(
-                f"{label}: inputs of the model, which are not fed back, set {determined}; expected them in "
-                f"states={{output: input}}, by shapes: {candidates(unfed)}; or leave the layer out of `layers`"
-            )
         starts = {state: self._start(label, state, sources.get(state)) for state in states}
         inputs, outputs = {}, {}
         for state in states:
@@ -177,16 +202,10 @@ class _Found:
         value: AnyArray | None = self.graph.constants.value(source)
         if value is None:
             raise UnsupportedError(
-                f"{label}: {argument} ({shown(source)}) is computed in every call; expected zeros, a constant, or an "
-                "input in `states`, or leave the layer out of `layers`"
+                f"{label}: {argument} ({shown(source)}) is computed in every call, or an input; expected zeros, a "
+                "constant, or an input in states={output: input}, or leave the layer out of `layers`"
             )
         return value
-
-    def _given(self, sources: Mapping[str, str], argument: str) -> set[str]:
-        """Return the inputs of the graph that determine a state, but not X."""
-        inputs = (value.name for value in self.graph.input)
-        reached = ((name, _reached(self.graph, {name})) for name in inputs)
-        return {name for name, names in reached if sources[argument] in names and sources.get("X") not in names}
 
 
 def _found(

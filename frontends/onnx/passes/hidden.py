@@ -16,8 +16,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError
 
-from ..graph.constants import set_constants, shape_of
-from ..graph.large import complete
+from ..graph.constants import complete, set_constants, shape_of
 from ..graph.walk import Graph, Node, all_graphs, all_nodes, subgraphs
 from ..messages import copied
 from ..onnx_package import import_onnx

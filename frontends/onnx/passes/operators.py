@@ -22,11 +22,9 @@ from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 from ..graph.constants import named
 from ..graph.walk import first_output, node_label, protos
 from ..messages import copied
-from ..operators.layers import UnboundNode, from_node
-from ..operators.nodes import check_count, is_recurrent
+from ..operators.layers import UnboundNode, check_count, from_node, is_recurrent
 from ..operators.schemas import OPERATORS
-from ..operators.stream_layer import StreamLayer
-from .carried import Carried
+from .carried import Carried, StreamLayer
 from .recurrent import AnyLayer, RecurrentModel
 
 if TYPE_CHECKING:

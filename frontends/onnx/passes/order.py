@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyrnnx._internal.dtypes import AnyArray
 
-from ..graph.constants import set_constants
-from ..graph.large import without_large
+from ..graph.constants import set_constants, without_large
 from ..graph.walk import Graph, prune
 from ..messages import copied
 from .canonical import opsets_of

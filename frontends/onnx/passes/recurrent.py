@@ -20,8 +20,7 @@ from ..graph.inference import inferred_types
 from ..graph.walk import Graph, Node, Place, all_graphs, all_nodes, named_nodes, needed_names
 from ..messages import copied
 from ..onnx_package import import_onnx
-from ..operators.layers import NodeLayer, UnboundNode, from_node, unbound_node
-from ..operators.nodes import is_recurrent
+from ..operators.layers import NodeLayer, UnboundNode, from_node, is_recurrent, unbound_node
 from ..operators.schemas import OPERATORS
 from .constants import compute_constants
 

@@ -56,7 +56,9 @@ class GraphWriter:
         self._graph.initializer.append(self._onnx.numpy_helper.from_array(array, name))
         return name
 
-    def node(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str, **attributes: Any) -> None:
+    def node(
+        self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str = "", **attributes: Any
+    ) -> None:
         """Add a node without absent trailing inputs."""
         names = list(inputs)
         while not names[-1]:
@@ -64,23 +66,20 @@ class GraphWriter:
         self._graph.node.append(self._onnx.helper.make_node(op_type, names, list(outputs), name, **attributes))
 
     def transpose(self, value: str, perm: Sequence[int], output: str) -> str:
-        self.node("Transpose", [value], [output], self.unique(f"{output}.Transpose"), perm=list(perm))
+        self.node("Transpose", [value], [output], perm=list(perm))
         return output
 
     def squeeze(self, value: str, axis: int, output: str) -> str:
-        self._with_integers("Squeeze", value, "axes", [axis], [output], f"{output}.Squeeze", AXES_ARE_INPUTS)
+        self._with_integers("Squeeze", value, "axes", [axis], [output], AXES_ARE_INPUTS)
         return output
 
     def reshape(self, value: str, sizes: Sequence[int], output: str) -> str:
         """Add a Reshape, in which size 0 means the size of the same axis."""
-        self._with_integers("Reshape", value, "shape", sizes, [output], f"{output}.Reshape", SHAPE_IS_INPUT)
+        self._with_integers("Reshape", value, "shape", sizes, [output], SHAPE_IS_INPUT)
         return output
 
     def split(self, value: str, sizes: Sequence[int], outputs: Sequence[str]) -> None:
-        self._with_integers("Split", value, "split", sizes, outputs, f"{value}.Split", AXES_ARE_INPUTS, axis=0)
-
-    def concat(self, values: Sequence[str], output: str) -> None:
-        self.node("Concat", values, [output], self.unique(f"{output}.Concat"), axis=0)
+        self._with_integers("Split", value, "split", sizes, outputs, AXES_ARE_INPUTS, axis=0)
 
     def _with_integers(
         self,
@@ -89,17 +88,16 @@ class GraphWriter:
         what: str,
         integers: Sequence[int],
         outputs: Sequence[str],
-        name: str,
         since: int,
         **attributes: Any,
     ) -> None:
         """Add a node with a list of integers, an input from the opset `since` on and an attribute before."""
         inputs = [value]
         if self.opset >= since:
-            inputs.append(self.constant(f"{name}.{what}", np.array(integers, np.int64)))
+            inputs.append(self.constant(f"{value}.{op_type}.{what}", np.array(integers, np.int64)))
         else:
             attributes[what] = list(integers)
-        self.node(op_type, inputs, outputs, self.unique(name), **attributes)
+        self.node(op_type, inputs, outputs, **attributes)
 
     def model(self, name: str) -> ModelProto:
         helper = self._onnx.helper

@@ -212,7 +212,8 @@ def _final(graph: GraphWriter, form: StateForm, key: str, names: Sequence[str]) 
                 graph.output(f"{key}_{k}", [D, BATCH_SIZE, op.hidden_size])
         return
     if _parts(form) > 1:
-        graph.concat([f"{name}.{key}" for name, D in zip(names, form.counts, strict=True) if D], key)
+        values = [f"{name}.{key}" for name, D in zip(names, form.counts, strict=True) if D]
+        graph.node("Concat", values, [key], axis=0)
     graph.output(key, [sum(form.counts), BATCH_SIZE, form.ops[0].hidden_size])
 
 

@@ -22,8 +22,7 @@ from pyrnnx.errors import FormatError, shortened
 from pyrnnx.operator.tensor_info import Dimension, TensorInfo
 
 from ...onnx.graph.constants import array_of, named, set_constants, shape_of
-from ...onnx.graph.inference import infer_shapes
-from ...onnx.graph.value_info import tensor_info
+from ...onnx.graph.inference import infer_shapes, tensor_info
 from ...onnx.graph.walk import Graph, fresh_name, local_names, needed_nodes, subgraphs
 from ...onnx.messages import copied
 from ...onnx.onnx_package import import_onnx

@@ -13,7 +13,7 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.tensor_info import TensorInfo
 
 from ...onnx.graph.constants import array_of
-from ...onnx.graph.value_info import tensor_info
+from ...onnx.graph.inference import tensor_info
 from ...onnx.graph.walk import local_names, needed_names, protos
 from ...onnx.model import Model, read_model
 from ...onnx.onnx_package import import_onnx

@@ -10,7 +10,7 @@ from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 from ...onnx.graph.walk import subgraphs
 from ...onnx.model import Model
 from ...onnx.onnx_package import import_onnx
-from ...onnx.operators.nodes import is_recurrent
+from ...onnx.operators.layers import is_recurrent
 from ..ir.writer import NetWriter
 from .context import NodeContext
 from .net import Net

@@ -21,7 +21,7 @@ ROUNDED = Rule(2e-2, 2e-2)
 def is_quantized(model: Model) -> bool:
     """Return whether recurrent layers of a model round numbers to 8 bits."""
     return any(
-        isinstance(layer, QuantizedLayer) or (isinstance(layer, UnboundNode) and layer.parts.is_quantized)
+        isinstance(layer, QuantizedLayer) or (isinstance(layer, UnboundNode) and layer.is_quantized)
         for layer in model.layers.values()
     )
 

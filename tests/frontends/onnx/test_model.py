@@ -12,8 +12,8 @@ import pytest
 from onnx import helper
 from onnx_models import make_graph, make_model, simple_model
 
-from pyrnnx import ArgumentError, UnsupportedError
-from pyrnnx.frontends.onnx import file, read_model
+from pyrnnx import ArgumentError
+from pyrnnx.frontends.onnx import read_model
 
 node = helper.make_node
 
@@ -82,11 +82,3 @@ def test_copies(tmp_path: Path) -> None:
         assert other.proto == model.proto
         np.testing.assert_array_equal(other(X)["Y"], expected)
         assert list(other.layers) == ["lstm"]
-
-
-def test_copies_beyond_what_protobuf_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = read_model(simple_model([node("Neg", ["x"], ["y"])], {"x": np.ones(1, np.float32)}, ["y"]))
-    monkeypatch.setattr(file, "LARGEST", 10)
-    for copied in (pickle.dumps, copy.deepcopy):
-        with pytest.raises(UnsupportedError, match=r"ONNX model: cannot be pickled or copied; it has \d+ bytes"):
-            copied(model)

@@ -77,7 +77,7 @@ LENIENT: dict[str, tuple[Change, str]] = {
     "two opsets": (lambda m: m.opset_import.add(domain="ai.onnx", version=12),
         "opset_import has the versions 17 and 12 of domain ''"),
     "no UTF-8": (lambda m: m.ParseFromString(m.SerializeToString().replace(b"second", b"secon\xff")),
-        r"the text b'secon\\xff' is not UTF-8"),
+        r"the name b'secon\\xff' is not UTF-8"),
     "negative dims in an attribute": (lambda m: m.graph.node.append(node("Constant", [], ["z"], value=NEGATIVE)), ""),
 }  # fmt: skip
 
@@ -157,12 +157,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 
 NO_SOURCES: dict[str, Any] = {"None": None, "a number": 3, "a graph": onnx.GraphProto(), "a list": [b"abc"]}
-
-
-def test_bytes_of_more_than_a_model_may_have() -> None:
-    contents: Any = memoryview(np.broadcast_to(np.uint8(0), 2**31 + 1))  # type: ignore[arg-type]
-    with pytest.raises(FormatError, match=r"ONNX model: 2147483649 bytes; expected at most 2147483647"):
-        read_model(contents)
 
 
 @pytest.mark.parametrize("name", NO_SOURCES)

@@ -15,8 +15,8 @@ from onnx_models import simple_model
 from rows import each_row
 
 from pyrnnx.frontends.onnx import NodeLayer, read_model
-from pyrnnx.frontends.onnx.graph import large
-from pyrnnx.frontends.onnx.graph.large import completed, without_large
+from pyrnnx.frontends.onnx.graph import constants
+from pyrnnx.frontends.onnx.graph.constants import completed, without_large
 from pyrnnx.testing.numbers import Array
 
 I, H = 6, 7
@@ -27,7 +27,7 @@ rng = np.random.default_rng(0)
 @pytest.fixture(autouse=True)
 def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take arrays out of every model, so that the models of tests can be small."""
-    monkeypatch.setattr(large, "_SMALLEST", 40)
+    monkeypatch.setattr(constants, "_SMALLEST", 40)
 
 
 def weights(*shape: int) -> Array:
@@ -56,7 +56,7 @@ def test_the_same_model_from_every_source(source: str, tmp_path: Path, monkeypat
     assert ready._arrays.keys() == {"W", "R", "B", "M"}
     assert ready.proto == proto
     assert proto.SerializeToString() == before
-    monkeypatch.setattr(large, "_SMALLEST", 2**20)
+    monkeypatch.setattr(constants, "_SMALLEST", 2**20)
     peer = read_model(proto)
     assert not peer._arrays
     for scale in (1, -2, 0.5):
