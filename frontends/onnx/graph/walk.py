@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrnnx._internal.dtypes import AnyArray
@@ -136,19 +135,11 @@ def subgraphs(node: Node | NodeProto) -> Iterator[tuple[str, Graph | GraphProto]
 
 
 def all_nodes(nodes: Iterable[AnyNode]) -> Iterator[AnyNode]:
-    """Yield the nodes and those in their bodies; reject bodies deeper than a file or a recursion allows."""
-    left = [iter(nodes)]
-    while left:
-        node = next(left[-1], None)
-        if node is None:
-            left.pop()
-            continue
+    """Yield the nodes and those in their bodies."""
+    for node in nodes:
         yield node
-        bodies = [graph.node for _, graph in subgraphs(node)]
-        if bodies:
-            if len(left) > MOST_BODIES:
-                raise FormatError(f"{node_label(node)} is in {len(left)} bodies; expected at most {MOST_BODIES}")
-            left.append(chain.from_iterable(bodies))
+        for _, body in subgraphs(node):
+            yield from all_nodes(body.node)
 
 
 def local_names(graph: Graph | GraphProto) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -33,22 +33,14 @@ def _list(item: Callable[[Any], Any], value: Any) -> list[Any] | None:
     return None if len(items) > _LONGEST or any(element is None for element in items) else items
 
 
-def _numbers(value: Any) -> list[float] | None:
-    return _list(as_number, value)
-
-
-def _strings(value: Any) -> list[str] | None:
-    return _list(_string, value)
-
-
 class AttributeType(Enum):
     """A type of attributes, by its name in onnx: words for errors, and a reader that returns None for other types."""
 
     FLOAT = ("a number", as_number)
     INT = ("an integer", as_integer)
     STRING = ("a string", _string)
-    FLOATS = ("a list of numbers, at most 1000", _numbers)
-    STRINGS = ("a list of strings, at most 1000", _strings)
+    FLOATS = ("a list of numbers, at most 1000", partial(_list, as_number))
+    STRINGS = ("a list of strings, at most 1000", partial(_list, _string))
 
     def __init__(self, words: str, read: Callable[[Any], Any]) -> None:
         self.words, self.read = words, read
@@ -300,6 +292,24 @@ def build_op(definition: Schema, label: str, attributes: Mapping[str, Any], hidd
         input_forget=bool(attributes.get("input_forget")),
         label=label,
     )
+
+
+def op_attributes(op: RecurrentOp) -> dict[str, Any]:
+    """Return the attributes of a node that are not defaults, and hidden_size."""
+    attributes: dict[str, Any] = {"hidden_size": op.hidden_size}
+    if op.direction is not Direction.FORWARD:
+        attributes["direction"] = op.direction.value
+    functions = [function for direction in op.activations for function in direction]
+    names = [function.name for function in functions]
+    if names != [*CELLS[op.cell].activations] * op.num_directions:
+        attributes["activations"] = names
+    for parameter in ("alpha", "beta"):
+        values = [getattr(function, parameter) for function in functions if getattr(function, parameter) is not None]
+        if values:
+            attributes[f"activation_{parameter}"] = values
+    if op.clip is not None:
+        attributes["clip"] = op.clip
+    return attributes | {name: 1 for name in ("linear_before_reset", "input_forget") if getattr(op, name)}
 
 
 def _activations(

@@ -22,7 +22,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.layers import custom_operators
 
-from ..graph.constants import PLAIN, array_of, named, set_constants, shape_of
+from ..graph.constants import Constants, array_of, named, set_constants, shape_of
 from ..graph.inference import inferred_types
 from ..graph.walk import Graph, first_output, node_label
 from ..messages import copied
@@ -32,9 +32,6 @@ from .constants import compute_constants
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
 
-    from ..graph.constants import Tensor
-
-    Tensors = Mapping[str, Tensor]
 # Measured for 1 to 32 rows: up to 8 windows the product is faster, from 16 on as fast; small weights gain nothing.
 _MOST_WINDOWS = 8
 _FEWEST_WEIGHTS = 4096
@@ -65,16 +62,13 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> dict[
     graph = proto.graph
     if not any(node.op_type == "Conv" for node in graph.node):
         return {}
-    inputs = {value.name for value in graph.input}
-    tensors: dict[str, Tensor] = {
-        tensor.name: arrays.get(tensor.name, tensor)
-        for tensor in graph.initializer
-        if tensor.name not in inputs and not tensor.data_location
-    }
-    windows = {first_output(node): window for node in graph.node if (window := _window(node, tensors)) is not None}
+    whole = Graph(graph)
+    whole.arrays = arrays
+    constants: Constants = set_constants(whole, "").constants
+    windows = {first_output(node): window for node in graph.node if (window := _window(node, constants)) is not None}
     if not windows:
         return {}
-    lengths = _lengths(proto, arrays)
+    lengths = _lengths(proto, whole)
     chosen = {name: window for name, window in windows.items() if 0 < lengths.get(name, 0) <= _MOST_WINDOWS}
     if not chosen:
         return {}
@@ -86,7 +80,7 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> dict[
             continue
         prefix = f"pyrnnx/{node.output[0]}"
         nodes += _product(node, window, prefix)
-        matrix = array_of(tensors[node.input[1]], node_label(node)).transpose(2, 1, 0)
+        matrix = array_of(constants.tensor(node.input[1]), node_label(node)).transpose(2, 1, 0)
         matrices[f"{prefix}/W"] = np.reshape(matrix, (-1, matrix.shape[2]))
     del graph.node[:]
     graph.node.extend(nodes)
@@ -97,13 +91,14 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> dict[
     return matrices
 
 
-def _window(node: Any, tensors: Tensors) -> _Window | None:
+def _window(node: Any, constants: Constants) -> _Window | None:
     """Return the window of a convolution that can be a product; None for other nodes."""
     is_conv = node.op_type == "Conv" and not node.domain and bool(first_output(node))
-    if not is_conv or len(node.input) < 2 or node.input[1] not in tensors:
+    tensor = constants.tensor(node.input[1]) if is_conv and len(node.input) > 1 else None
+    if tensor is None or not _is_float32(tensor):
         return None
-    onnx, shape = import_onnx(), shape_of(tensors[node.input[1]])
-    if len(shape) != 3 or math.prod(shape) < _FEWEST_WEIGHTS or not _is_float32(tensors[node.input[1]]):
+    onnx, shape = import_onnx(), shape_of(tensor)
+    if len(shape) != 3 or math.prod(shape) < _FEWEST_WEIGHTS:
         return None
     try:
         given = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
@@ -118,8 +113,9 @@ def _window(node: Any, tensors: Tensors) -> _Window | None:
 
 
 def _is_float32(tensor: Any) -> bool:
-    dtype = tensor.dtype if isinstance(tensor, np.ndarray) else PLAIN.get(tensor.data_type)
-    return str(dtype) == "float32"
+    if isinstance(tensor, np.ndarray):
+        return bool(tensor.dtype == np.float32)
+    return bool(tensor.data_type == tensor.FLOAT and not tensor.data_location)
 
 
 def _product(node: NodeProto, window: _Window, prefix: str) -> list[NodeProto]:
@@ -137,15 +133,13 @@ def _product(node: NodeProto, window: _Window, prefix: str) -> list[NodeProto]:
     return [*nodes, make("Transpose", nodes[-1].output, node.output, name=f"{prefix}/last", perm=[0, 2, 1])]
 
 
-def _lengths(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> dict[str, int]:
+def _lengths(proto: ModelProto, graph: Graph) -> dict[str, int]:
     """Return the sizes of last axes by name, as far as onnx infers them from the shapes of the inputs.
 
     PyTorch writes pads as a few nodes that compute them.
     """
-    graph = Graph(proto.graph)
-    graph.arrays = arrays
     names = {name for node in graph.node if node.op_type in _SIZED for name in node.input[1:]}
-    compute_constants(set_constants(graph, ""), proto, {graph: sorted(names)})
+    compute_constants(graph, proto, {graph: sorted(names)})
     proto = copied(proto)
     values = {name: graph.constants.tensor(name) for name in names}
     proto.graph.initializer.extend(named(v, name) for name, v in values.items() if isinstance(v, np.ndarray))

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.operator.op import DirectionName
 
 from ..graph.walk import fresh_name
 from ..onnx_package import import_onnx
-from .cells import ORDER, Cell, functions_of
+from ..operators.schemas import op_attributes
+from .cells import ORDER, Cell
 from .forms import Ref, Shape, View, pushed
 from .scope import Scope
 from .values import Values, value_shape
@@ -118,7 +120,14 @@ class Builder:
         return name
 
     def layer(
-        self, cell: Cell, x: str, states: Sequence[str], name: str, origin: str, direction: str, lengths: str = ""
+        self,
+        cell: Cell,
+        x: str,
+        states: Sequence[str],
+        name: str,
+        origin: str,
+        direction: DirectionName,
+        lengths: str = "",
     ) -> tuple[str, ...]:
         """Add the recurrent node of a cell over X [T, N, I]; return the names of Y, Y_h and, for an LSTM, Y_c.
 
@@ -130,39 +139,10 @@ class Builder:
         while inputs and not inputs[-1]:
             inputs.pop()
         outputs = [self.fresh(f"{name}/{key}") for key in ("Y", "Y_h", "Y_c")[: 3 if cell.operator == "LSTM" else 2]]
-        attributes: dict[str, Any] = {"hidden_size": cell.hidden_size, **_activations(cell)}
-        if direction != "forward":
-            attributes["direction"] = direction
-        if cell.operator == "GRU":
-            attributes["linear_before_reset"] = int(cell.linear_before_reset)
-        self.nodes.append(import_onnx().helper.make_node(cell.operator, inputs, outputs, name=name, **attributes))
+        make_node = import_onnx().helper.make_node
+        self.nodes.append(make_node(cell.operator, inputs, outputs, name=name, **op_attributes(cell.op(direction))))
         self.layers[name] = origin
         return tuple(outputs)
-
-
-_PARAMETERS = {
-    "HardSigmoid": ("alpha", "beta"),
-    "Affine": ("alpha", "beta"),
-    "LeakyRelu": ("alpha",),
-    "Elu": ("alpha",),
-}
-_DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
-
-
-def _activations(cell: Cell) -> dict[str, Any]:
-    functions = functions_of(cell)
-    names = [name for name, _ in functions]
-    attributes: dict[str, Any] = {} if names == _DEFAULTS[cell.operator] else {"activations": names}
-    for key in ("alpha", "beta"):
-        values = [
-            value
-            for name, parameters in functions
-            for parameter, value in zip(_PARAMETERS.get(name, ()), parameters, strict=True)
-            if parameter == key
-        ]
-        if values:
-            attributes[f"activation_{key}"] = values
-    return attributes
 
 
 def weights_of(cell: Cell) -> dict[str, AnyArray]:

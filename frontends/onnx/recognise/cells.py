@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.operator.op import Activation, CellName, DirectionName, RecurrentOp
 
 from .forms import Atom, Factors, Form, Ref, Shape
 from .values import Values
@@ -59,7 +60,7 @@ class Cell:
     before the step, are None for zeros. `reset_bias` is b' of a GRU.
     """
 
-    operator: str
+    operator: CellName
     gates: Mapping[str, Gate]
     h: Ref | None
     c: Ref | None
@@ -81,6 +82,12 @@ class Cell:
     @property
     def hidden_size(self) -> int:
         return self.new_h.width
+
+    def op(self, direction: DirectionName) -> RecurrentOp:
+        gates = (self.gates[name] for name in _FUNCTIONS[self.operator])
+        functions = tuple(Activation(gate.function, *gate.parameters) for gate in gates)
+        linear = self.linear_before_reset
+        return RecurrentOp(self.operator, self.hidden_size, direction, (functions,), linear_before_reset=linear)
 
     def same_weights(self, other: Cell, x: Mapping[Ref, Ref]) -> bool:
         """Return whether another cell computes the same of its own values; `x` maps this one's to those."""
@@ -283,7 +290,7 @@ class Matcher:
 
     def _cell(
         self,
-        operator: str,
+        operator: CellName,
         gates: dict[str, Gate],
         states: set[Ref],
         ref: Ref,
@@ -318,8 +325,3 @@ def _unfit(h: Ref | None, states: int, gates: Sequence[Gate], size: int) -> str:
         "no gate takes an input": not any(gate.W for gate in gates),
     }
     return next((why for why, is_so in reasons.items() if is_so), "")
-
-
-def functions_of(cell: Cell) -> list[tuple[str, tuple[float, ...]]]:
-    gates = (cell.gates[name] for name in _FUNCTIONS[cell.operator])
-    return [(gate.function, gate.parameters) for gate in gates]

@@ -17,13 +17,12 @@ from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortene
 from pyrnnx.layers.layer import CONSTANTS, Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import CANONICAL, convert_weights, rearrange
-from pyrnnx.operator.op import CELLS, Direction, RecurrentOp
 from pyrnnx.operator.quantized import Quantized
 from pyrnnx.stacks.stack import Stack
 from pyrnnx.stacks.states import StateForm
 
 from ..file import model_files
-from ..operators.schemas import DEFAULT_OPSET, Schema, schema
+from ..operators.schemas import DEFAULT_OPSET, Schema, op_attributes, schema
 from .graph import Dimension, GraphWriter
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 ROWS_FIRST = (1, 0, 2)  # swaps seq_length and batch_size
 SEQ_LENGTH, BATCH_SIZE = "seq_length", "batch_size"
-LARGEST = float(np.finfo(np.float32).max)  # attributes are float32 in ONNX
 
 
 def write_model(
@@ -230,7 +228,8 @@ def write_node(
         [given.get(key, "") for key in definition.inputs],
         [outputs[key] for key in definition.outputs],
         name,
-        **node_attributes(layer.label, layer.op, definition),
+        **op_attributes(layer.op),
+        **({"output_sequence": 1} if "output_sequence" in definition.attributes else {}),  # without it, Y is no output
     )
 
 
@@ -291,36 +290,3 @@ def _schema_of(layer: Layer, opset: int) -> Schema:
         if getattr(op, name) and name not in definition.attributes:
             raise UnsupportedError(f"{label}: {name} is True; {definition} (opset {opset}) has no such attribute")
     return definition
-
-
-def node_attributes(label: str, op: RecurrentOp, definition: Schema) -> dict[str, Any]:
-    """Return the attributes of a node that are not defaults, and hidden_size."""
-    attributes: dict[str, Any] = {"hidden_size": op.hidden_size}
-    if op.direction is not Direction.FORWARD:
-        attributes["direction"] = op.direction.value
-    functions = [function for direction in op.activations for function in direction]
-    names = [function.name for function in functions]
-    if names != [*CELLS[op.cell].activations] * op.num_directions:
-        attributes["activations"] = names
-    for parameter in ("alpha", "beta"):
-        name = f"activation_{parameter}"
-        values = [getattr(function, parameter) for function in functions if getattr(function, parameter) is not None]
-        if values:
-            attributes[name] = [_float32(label, name, value) for value in values]
-    if op.clip is not None:
-        attributes["clip"] = _float32(label, "clip", op.clip)
-        if not attributes["clip"]:
-            raise UnsupportedError(f"{label}: clip is {op.clip}; ONNX holds it in float32, expected 1.2e-38 to 3.4e38")
-    for name in ("linear_before_reset", "input_forget"):
-        if getattr(op, name):
-            attributes[name] = 1
-    if "output_sequence" in definition.attributes:
-        attributes["output_sequence"] = 1  # without it, Y is no output
-    return attributes
-
-
-def _float32(label: str, name: str, value: float) -> float:
-    """Return the value rounded to float32, but not to an infinity."""
-    if abs(value) > LARGEST:
-        raise UnsupportedError(f"{label}: {name} is {value}; ONNX holds it in float32, expected at most 3.4e38")
-    return float(np.float32(value))

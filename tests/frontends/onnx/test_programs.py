@@ -87,17 +87,6 @@ def test_results_are_the_callers(model: Model) -> None:
     check(model(drawn(1)), drawn(1))
 
 
-def test_an_input_that_is_an_output() -> None:
-    """And one that is an output twice."""
-    nodes = [node("Neg", ["x"], ["y"])]
-    model = read_model(simple_model(nodes, {"x": SCALE}, ["y", "x"]))
-    for _ in range(4):
-        given = SCALE.copy()
-        results = model(given)
-        results["x"].fill(9)
-        np.testing.assert_array_equal(results["y"], -SCALE)
-
-
 def test_threads(model: Model) -> None:
     """Sixteen at once, each with shapes of its own and with the common ones."""
     start = threading.Barrier(16)

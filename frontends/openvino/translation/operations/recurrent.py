@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import INTEGERS, AnyArray
 from pyrnnx.errors import FormatError
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, convert_weights
-from pyrnnx.operator.op import RecurrentOp
 
+from ....onnx.operators.schemas import op_attributes
 from ...layers import BoundLayer, IRLayer
 from ...schemas import OPERATIONS, WEIGHTS
 from ..context import LayerContext, translates
@@ -70,7 +69,7 @@ def operator(
     while not inputs[-1]:
         inputs.pop()
     count = 3 if layer.op.has_cell_state else 2
-    outputs = ctx.nodes(layer.op.cell, *inputs, outputs=count, **node_attributes(layer.op))
+    outputs = ctx.nodes(layer.op.cell, *inputs, outputs=count, **op_attributes(layer.op))
     return dict(zip(OUTPUTS, outputs, strict=False))
 
 
@@ -90,24 +89,6 @@ def selected(ctx: LayerContext, name: str, axes: str, to: str) -> str:
 
 for row in OPERATIONS.values():
     translates(row.type, since=row.first_opset)(_recurrent)
-
-
-def node_attributes(op: RecurrentOp) -> dict[str, Any]:
-    """Return the attributes of the ONNX node, with all parameters of activations, independent of defaults."""
-    functions = [function for direction in op.activations for function in direction]
-    attributes: dict[str, Any] = {
-        "hidden_size": op.hidden_size,
-        "direction": op.direction.value,
-        "activations": [function.name for function in functions],
-        "activation_alpha": [function.alpha for function in functions if function.alpha is not None] or None,
-        "activation_beta": [function.beta for function in functions if function.beta is not None] or None,
-        "clip": op.clip,
-    }
-    if op.linear_before_reset:
-        attributes["linear_before_reset"] = 1
-    if op.input_forget:
-        attributes["input_forget"] = 1
-    return attributes
 
 
 def _lengths(ctx: LayerContext, k: int, x: int) -> str:

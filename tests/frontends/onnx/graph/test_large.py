@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +54,12 @@ def test_the_same_model_from_every_source(source: str, tmp_path: Path, monkeypat
     ready = pickle.loads(pickle.dumps(read)) if source == "pickle" else read
     assert ready._arrays.keys() == {"W", "R", "B", "M"}
     assert ready.proto == proto
+    assert ready.layers
     assert proto.SerializeToString() == before
+    for tensor in proto.graph.initializer:  # the model does not follow
+        tensor.raw_data = bytes(len(tensor.raw_data))
     monkeypatch.setattr(constants, "_SMALLEST", 2**20)
-    peer = read_model(proto)
+    peer = read_model(before)
     assert not peer._arrays
     for scale in (1, -2, 0.5):
         np.testing.assert_array_equal(ready(scale * X)["y"], peer(scale * X)["y"])
@@ -103,21 +105,3 @@ def test_which_become_arrays(name: str) -> None:
         assert rest.ByteSize() < 40
     else:
         assert rest == before
-
-
-COPIES: dict[str, Callable[[Any], Any]] = {"model": lambda read: read.proto, "layers": lambda read: read.layers}
-
-
-@each_row("name", COPIES)
-def test_arrays_of_a_caller_do_not_change_the_model(name: str) -> None:
-    """And a model that is read from a message does not follow its changes."""
-    proto = model()
-    read, expected = read_model(proto), read_model(model_copy(proto))(X)["y"]
-    COPIES[name](read)
-    for tensor in proto.graph.initializer:
-        tensor.raw_data = bytes(len(tensor.raw_data))
-    np.testing.assert_array_equal(read(X)["y"], expected)
-
-
-def model_copy(proto: onnx.ModelProto) -> onnx.ModelProto:
-    return onnx.ModelProto.FromString(proto.SerializeToString())

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from kinds import kinds
 from onnx.reference import ReferenceEvaluator
 from onnx_models import case_model
 from rows import each_row
+from sessions import session
 
 import pyrnnx.frontends.onnx as frontend
-from pyrnnx.onnxruntime import InferenceSession
+from pyrnnx.onnxruntime import InferenceSession, rewrite
 from pyrnnx.testing.cases import CASES, OUTPUTS, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
 from pyrnnx.testing.numbers import Array, assert_close, numpy_dtype, tolerance_of
 from pyrnnx.testing.onnx_models import make_node
@@ -48,12 +50,23 @@ def by_drop_in(case: Case) -> Outputs:
     if case.dtype == "bfloat16":
         pytest.skip("a session of ONNX Runtime takes no arrays of bfloat16")
     model, inputs = case_model(case)
-    session = InferenceSession(model.SerializeToString())
-    assert len(session.layers) == 1
-    return tuple(session.run(None, inputs))
+    own = InferenceSession(model.SerializeToString())
+    assert len(own.layers) == 1
+    return tuple(own.run(None, inputs))
 
 
-DOORS = (by_node, by_evaluator, by_model, by_drop_in)
+def by_rewritten(case: Case) -> Outputs:
+    """The same bits as the drop-in."""
+    expected, (model, inputs) = by_drop_in(case), case_model(case)
+    portable = rewrite(model)
+    assert [(node.domain, node.op_type) for node in portable.graph.node] == [("pyrnnx", "Recurrent")]
+    outputs = tuple(session(portable).run(None, inputs))
+    for output, other in zip(outputs, expected, strict=True):
+        np.testing.assert_array_equal(output, other)
+    return outputs
+
+
+DOORS = (by_node, by_evaluator, by_model, by_drop_in, by_rewritten)
 
 
 @pytest.fixture(params=DOORS, ids=lambda door: door.__name__)

@@ -13,9 +13,11 @@ from onnx import helper
 from peers import run_onnxruntime
 from quantized_models import CASES, OUTPUTS, Case, layer_of, make_case
 from rows import each_row
+from sessions import session
 
 from pyrnnx import ArgumentError, PyrnnxError, Stack, UnsupportedError
 from pyrnnx.frontends.onnx import UnboundNode, read_model, write_model
+from pyrnnx.onnxruntime import rewrite
 from pyrnnx.testing.numbers import Array
 
 pytest.importorskip("onnxruntime")
@@ -31,6 +33,8 @@ def test_equals_onnxruntime(case: Case) -> None:
     """One thread: with more, ONNX Runtime divides the batch, and each part has its own range of h."""
     model, inputs = make_case(case)
     results, expected = read_model(model)(inputs), run_onnxruntime(model, inputs)
+    for result, other in zip(results.values(), session(rewrite(model)).run(None, inputs), strict=True):
+        np.testing.assert_array_equal(result, other)
     for name, wanted in zip(OUTPUTS, expected, strict=True):
         assert (results[name].shape, results[name].dtype) == (wanted.shape, np.float32)
         np.testing.assert_allclose(results[name], wanted, rtol=0, atol=TOLERANCE)
@@ -92,31 +96,6 @@ def test_padding_is_not_read() -> None:
         inputs["X"][length:, row] = np.nan
     for result, wanted in zip(layer(**inputs), expected, strict=True):
         np.testing.assert_array_equal(result, wanted)
-
-
-def fake_quantized(values: Array) -> Array:
-    """Return X of one feature as it is rounded: a step with gates of 1 and identity functions."""
-    attributes = {"activations": ["Affine"] * 3, "activation_alpha": [0.0, 1, 1], "activation_beta": [1.0, 0, 0]}
-    weights: dict[str, Array] = {
-        "W": np.array([[[0, 0, 0, 1]]], np.uint8),
-        "R": np.zeros((1, 1, 4), np.uint8),
-        **{f"{name}_scale": np.ones(1, np.float32) for name in "WR"},
-        **{f"{name}_zero_point": np.zeros(1, np.uint8) for name in "WR"},
-    }
-    model, _ = make_case(Case("values", attributes, (), N=len(values), I=1, H=1), **weights)
-    Y: Array = read_model(model)(values.reshape(1, -1, 1))["Y"]
-    return Y.ravel()
-
-
-def test_fake_quantized() -> None:
-    """By hand: a range of 0 to 255, of -1 to 254, and one without zero, to which it is added."""
-    values = np.array([0, 0.4, 100.6, 255], np.float32)
-    np.testing.assert_array_equal(fake_quantized(values), [0, 0, 101, 255])
-    np.testing.assert_array_equal(fake_quantized(values - 1), np.array([0, 0, 101, 255]) - 1)
-    np.testing.assert_allclose(fake_quantized(np.array([255, 510], np.float32)), [256, 510])  # ties to even: 127.5
-    np.testing.assert_array_equal(fake_quantized(np.zeros(3, np.float32)), np.zeros(3))
-    infinite = fake_quantized(np.array([255, np.inf, np.nan, -np.inf, 7.2], np.float32))
-    np.testing.assert_array_equal(infinite, [255, 255, np.nan, 0, 7])
 
 
 def test_computed_weights_run() -> None:
