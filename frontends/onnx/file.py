@@ -27,7 +27,6 @@ _SMALL = 1024  # bytes of tensors that stay in the .onnx of a model with externa
 
 
 def source_label(source: Source) -> str:
-    """Return how errors name a source."""
     return printable(shortened(os.fspath(source))) if is_path(source) else "ONNX model"
 
 
@@ -37,15 +36,7 @@ def source_folder(source: Source) -> Path | None:
 
 
 def load_proto(source: Source, *, external: bool = True) -> ModelProto:
-    """Load a ModelProto with its external data from the folder of a path; `load_needed` can read a part of it later.
-
-    Raises
-    ------
-    ArgumentError
-        The file cannot be read or exceeds protobuf's limit, or the source is not a path, bytes or ModelProto.
-    FormatError
-        Not an ONNX model, or external data is missing, too short, or outside the model's folder.
-    """
+    """Load a ModelProto with its external data from the folder of a path; `load_needed` can read a part of it later."""
     onnx = import_onnx()
     label = source_label(source)
     model: ModelProto
@@ -131,13 +122,7 @@ def _parse(onnx: Any, label: str, contents: bytes) -> ModelProto:
 
 
 def serialized(model: ModelProto, label: str) -> bytes:
-    """Return the model as the bytes of a file.
-
-    Raises
-    ------
-    UnsupportedError
-        The model exceeds protobuf's limit of 2 GiB.
-    """
+    """Return the model as the bytes of a file; a model of more than 2 GiB is an UnsupportedError."""
     try:
         return bytes(model.SerializeToString())
     except Exception as error:  # protobuf's own errors differ between its versions
@@ -145,14 +130,9 @@ def serialized(model: ModelProto, label: str) -> bytes:
 
 
 def load_external(onnx: Any, label: str, tensors: Iterable[TensorProto], folder: Path | None) -> None:
-    """Read external data into the tensors.
+    """Read external data into the tensors, of regular files in the model's folder.
 
-    Raises
-    ------
-    FormatError
-        A location is not a regular file in the model's folder, or a range is outside the file or has the wrong size.
-    ArgumentError
-        The data exceeds `pyrnnx.get_memory_limit`: tensors may share a file, and files may be sparse.
+    It may not exceed `pyrnnx.get_memory_limit`: tensors may share a file, and files may be sparse.
     """
     total = 0
     for tensor in tensors:

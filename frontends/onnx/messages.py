@@ -12,7 +12,6 @@ Message = TypeVar("Message")
 
 
 def copied(message: Message) -> Message:
-    """Return a deep copy of a protobuf message."""
     copy: Any = type(message)()
     copy.CopyFrom(message)
     return copy  # type: ignore[no-any-return]

@@ -8,11 +8,5 @@ from pyrnnx._internal.extras import import_package
 
 
 def import_onnx(what: str = "an ONNX model") -> Any:
-    """Return the onnx package, which `what` needs.
-
-    Raises
-    ------
-    PyrnnxError
-        It is not installed.
-    """
+    """Return the onnx package, which `what` needs, or raise a PyrnnxError."""
     return import_package("onnx", what, "onnx")

@@ -74,21 +74,21 @@ def disabled_optimizers(contents: Collection[str]) -> list[str]:
 
 def plain_session(model: ModelProto) -> Any:
     """Return a session of a small model that runs once, on one thread; raise NotRunnable if there is none."""
-    ort = onnxruntime()
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options = quiet_options()
+    options.graph_optimization_level = onnxruntime().GraphOptimizationLevel.ORT_DISABLE_ALL
+    return _with_foreign_types(open_session(model, options, []))
+
+
+def quiet_options() -> Any:
+    """Return options of one thread, without messages: errors raise, and warnings are about wrong declared shapes."""
+    options = onnxruntime().SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    return _with_foreign_types(_session(model, options, []))
+    return options
 
 
 def constant_values(model: ModelProto, names: Sequence[str]) -> list[Any]:
-    """Return values of a small model without inputs, from one run; arrays are read-only.
-
-    Raises
-    ------
-    NotRunnable
-    """
+    """Return values of a small model without inputs, as read-only arrays; raise NotRunnable if it fails."""
     session = plain_session(model)
     try:
         values: list[Any] = session.run(list(names), {})
@@ -121,28 +121,16 @@ def prepare_options(options: Any) -> None:
 
 
 def new_session(model: ModelProto, arrays: Mapping[str, AnyArray], options: Any, contents: Collection[str] = ()) -> Any:
-    """Return an onnxruntime.InferenceSession, or an object with its method `run`.
+    """Return an onnxruntime.InferenceSession, or an object with its method `run`; raise NotRunnable if there is none.
 
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        It is modified in place.
-    arrays : mapping
-        Values of initializers that the model lacks, by name.
-    options : onnxruntime.SessionOptions or None
-    contents : collection of str
-        Operators and element types in the model.
-
-    Raises
-    ------
-    NotRunnable
+    The model is modified in place; it lacks the values of initializers in `arrays`. `contents` are its operators and
+    element types.
     """
     ort = onnxruntime()
     is_own = options is None
     if is_own:
-        options = ort.SessionOptions()
-        options.log_severity_level = 4  # errors raise; warnings are about wrong declared shapes
-        options.intra_op_num_threads, options.inter_op_num_threads = threads_of(None), 1
+        options = quiet_options()
+        options.intra_op_num_threads = threads_of(None)
     prepare_options(options)
     if not is_own:  # the user may use the options again
         complete(model, arrays)
@@ -156,7 +144,7 @@ def new_session(model: ModelProto, arrays: Mapping[str, AnyArray], options: Any,
     values = [ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(arrays[stub.name])) for stub in stubs]
     if stubs:
         options.add_external_initializers([stub.name for stub in stubs], values)
-    return _with_foreign_types(_session(model, options, disabled_optimizers(contents)))
+    return _with_foreign_types(open_session(model, options, disabled_optimizers(contents)))
 
 
 def _with_foreign_types(session: Any) -> Any:
@@ -164,7 +152,8 @@ def _with_foreign_types(session: Any) -> Any:
     return session if types.isdisjoint(_FOREIGN) else _ForeignSession(session)
 
 
-def _session(model: ModelProto, options: Any, disabled: Sequence[str]) -> Any:
+def open_session(model: ModelProto, options: Any, disabled: Sequence[str]) -> Any:
+    """Return an onnxruntime.InferenceSession; raise NotRunnable if ONNX Runtime rejects the model."""
     try:
         session = onnxruntime().InferenceSession(
             model.SerializeToString(),
@@ -218,7 +207,6 @@ class _ForeignSession:
         self._session, self._values = session, onnxruntime().OrtValue
 
     def run(self, outputs: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
-        """Return the values of the named outputs."""
         arrays = {name: np.asarray(value, order="C") for name, value in feeds.items()}
         values = {name: self._value(array) for name, array in arrays.items()}
         return [_array(value) for value in self._session.run_with_ort_values(list(outputs), values)]

@@ -62,13 +62,7 @@ def _bounds(dimension: Dimension) -> tuple[int, int]:
 def read_inputs(
     label: str, infos: Sequence[TensorInfo], arrays: tuple[Any, ...], named: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Return {input name: value} of a call. Values of inputs that are not tensors are returned unchanged.
-
-    Raises
-    ------
-    ArgumentError
-        An input is missing, unknown or duplicated, or has not the declared dtype or shape.
-    """
+    """Return {input name: value} of a call. Values of inputs that are not tensors are returned unchanged."""
     if len(arrays) == 1 and isinstance(arrays[0], Mapping):
         values = _named_inputs(label, infos, arrays[0], {})
     elif len(arrays) > len(infos):

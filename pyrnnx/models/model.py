@@ -78,7 +78,6 @@ class Model(Immutable, ABC):
         return {}
 
     def _input_roles(self) -> Mapping[str, Role]:
-        """Return the roles of integer inputs by name, as far as the model's operators show them."""
         return {}
 
     def _run_once(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:

@@ -26,14 +26,7 @@ _BEFORE: tuple[str, ...] = (
 def pairs_of(
     label: str, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo], states: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Return {output: input of the next call}, from `states`, whose names may be aliases, or by matching names.
-
-    Raises
-    ------
-    ArgumentError
-        A name is unknown or duplicated, the dtype or shape of an output does not fit its input, or names match in
-        several ways.
-    """
+    """Return {output: input of the next call}, from `states`, whose names may be aliases, or by matching names."""
     if states is None:
         pairs = _matching_pairs(label, inputs, outputs)
     else:

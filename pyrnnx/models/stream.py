@@ -254,7 +254,6 @@ def _symbols(infos: Sequence[TensorInfo], arrays: Mapping[str, Any]) -> dict[str
 
 
 def _sizes(info: TensorInfo, symbols: Mapping[str, int]) -> tuple[int, ...] | None:
-    """Return the shape if all sizes are known, else None."""
     if info.shape is None:
         return None
     sizes = []

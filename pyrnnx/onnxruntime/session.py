@@ -218,11 +218,6 @@ def _replaced(
 
     Unless it is to be portable, external data is not read, but for that of layers, and a model that only ONNX Runtime
     can read is unchanged.
-
-    Raises
-    ------
-    PyrnnxError
-        A recurrent node is wrong, or the file cannot be read.
     """
     label, proto = source_label(model), load_proto(model, external=portable)
     try:

@@ -54,10 +54,7 @@ class Constants:
         }
 
     def add(self, values: Mapping[str, Tensor]) -> None:
-        """Add the results of a node, arrays or tensors."""
-        for value in values.values():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False  # like the arrays of `array_of`
+        """Add the results of a node, read-only arrays or tensors."""
         self._values |= values
 
     def owner(self, name: str) -> Constants | None:
@@ -68,12 +65,10 @@ class Constants:
         return owner
 
     def value(self, name: str) -> AnyArray | None:
-        """Return the array of a name; None if it is not constant."""
         owner = self.owner(name)
         return None if owner is None else owner._array(name)
 
     def tensor(self, name: str) -> Tensor | None:
-        """Return an onnx.TensorProto or array of a name; None if it is not constant."""
         owner = self.owner(name)
         return None if owner is None else owner._values[name]
 

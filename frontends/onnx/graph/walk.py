@@ -26,7 +26,6 @@ AnyNode = TypeVar("AnyNode", "NodeProto", "Node")
 
 
 def node_label(node: Node | NodeProto) -> str:
-    """Return how errors name a node: its operator, and its name or its first output."""
     operator = shortened(f"{node.domain}.{node.op_type}" if node.domain else node.op_type)
     if node.name:
         return f"{operator} {shown(node.name)}"
@@ -35,7 +34,6 @@ def node_label(node: Node | NodeProto) -> str:
 
 
 def first_output(node: Node | NodeProto) -> str:
-    """Return the first output with a name; "" if none has one."""
     return next((name for name in node.output if name), "")
 
 

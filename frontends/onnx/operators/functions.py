@@ -27,11 +27,6 @@ def build_layer(
     """Return the layer that `make`, such as `Layer`, builds of an operator in an opset.
 
     `weights` are W, R, B and P, and `attributes` those that `read_attributes` returns.
-
-    Raises
-    ------
-    PyrnnxError
-        The weights do not fit the operator or each other, or the opset does not allow their dtype.
     """
     hidden_size = attributes["hidden_size"]
     if hidden_size is None:

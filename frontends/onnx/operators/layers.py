@@ -262,13 +262,7 @@ class UnboundNode(Described):
 
 
 def unbound_node(node: NodeProto, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET) -> UnboundNode:
-    """Return a recurrent node without its weights; initializers of other inputs become constants.
-
-    Raises
-    ------
-    PyrnnxError
-        As in `from_node`, except for weights.
-    """
+    """Return a recurrent node without its weights; initializers of other inputs become constants."""
     unbound = _read_node("unbound_node", node, opset).with_constants(initializers)
     unbound.op  # noqa: B018  (raises errors of attributes now)
     return unbound
@@ -303,7 +297,6 @@ def _read_node(caller: str, node: NodeProto, opset: Any) -> UnboundNode:
 
 
 def _node_attributes(definition: Schema, label: str, node: NodeProto) -> dict[str, Any]:
-    """Return the attributes of a node by name, each of its type in the schema."""
     values: dict[str, Any] = {}
     for attribute in node.attribute:
         name = attribute.name
@@ -325,11 +318,6 @@ def quantized_weights(label: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
     W [num_directions, input_size, 4*hidden_size] and R [num_directions, hidden_size, 4*hidden_size] are int8 or uint8,
     with W_scale, W_zero_point, R_scale and R_zero_point of shape [num_directions] or [num_directions, 4*hidden_size].
-
-    Raises
-    ------
-    ArgumentError
-        An array has another dtype or shape.
     """
     arrays = {name: check.as_array(label, name, value) for name, value in given.items()}
     codes = {name: _quantized(label, name, arrays) for name in ("W", "R")}

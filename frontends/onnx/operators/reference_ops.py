@@ -42,8 +42,6 @@ def _operator_classes() -> tuple[type[Any], ...]:
     from onnx.reference.op_run import OpRun
 
     class Recurrent(OpRun):
-        """Recurrent node."""
-
         op_domain: str
         inputs: tuple[str, ...]
         weights: tuple[str, ...]

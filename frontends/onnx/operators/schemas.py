@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -33,14 +33,22 @@ def _list(item: Callable[[Any], Any], value: Any) -> list[Any] | None:
     return None if len(items) > _LONGEST or any(element is None for element in items) else items
 
 
+def _numbers(value: Any) -> list[float] | None:
+    return _list(as_number, value)
+
+
+def _strings(value: Any) -> list[str] | None:
+    return _list(_string, value)
+
+
 class AttributeType(Enum):
     """A type of attributes, by its name in onnx: words for errors, and a reader that returns None for other types."""
 
     FLOAT = ("a number", as_number)
     INT = ("an integer", as_integer)
     STRING = ("a string", _string)
-    FLOATS = ("a list of numbers, at most 1000", partial(_list, as_number))
-    STRINGS = ("a list of strings, at most 1000", partial(_list, _string))
+    FLOATS = ("a list of numbers, at most 1000", _numbers)
+    STRINGS = ("a list of strings, at most 1000", _strings)
 
     def __init__(self, words: str, read: Callable[[Any], Any]) -> None:
         self.words, self.read = words, read
@@ -236,15 +244,7 @@ def _installed_opset() -> int:
 
 
 def read_attributes(definition: Schema, label: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Check attributes that are not None against a schema; return them with the defaults of the others.
-
-    Raises
-    ------
-    UnsupportedError
-        An attribute that the opset's operator does not have.
-    ArgumentError
-        A value of another type, or another than the few that the schema allows.
-    """
+    """Check attributes that are not None against a schema; return them with the defaults of the others."""
     read = dict(definition.defaults)
     for name, value in given.items():
         if value is not None:

@@ -49,10 +49,6 @@ class _Window:
     pad_begin: int
     pad_end: int
 
-    @property
-    def is_element(self) -> bool:
-        return self == _Window(1, 1, 1, 0, 0)
-
 
 def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     """Replace the convolutions of a model in place, and return the values of its new initializers, which it lacks.
@@ -95,11 +91,12 @@ def _window(node: Any, constants: Constants) -> _Window | None:
     """Return the window of a convolution that can be a product; None for other nodes."""
     is_conv = node.op_type == "Conv" and not node.domain and bool(first_output(node))
     tensor = constants.tensor(node.input[1]) if is_conv and len(node.input) > 1 else None
-    if tensor is None or not _is_float32(tensor):
+    if tensor is None or len(shape_of(tensor)) != 3 or math.prod(shape_of(tensor)) < _FEWEST_WEIGHTS:
+        return None
+    is_array = isinstance(tensor, np.ndarray)
+    if (tensor.dtype != np.float32) if is_array else (tensor.data_location or tensor.data_type != tensor.FLOAT):
         return None
     onnx, shape = import_onnx(), shape_of(tensor)
-    if len(shape) != 3 or math.prod(shape) < _FEWEST_WEIGHTS:
-        return None
     try:
         given = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
         (stride,), (dilation,) = given.get("strides", [1]), given.get("dilations", [1])
@@ -112,17 +109,11 @@ def _window(node: Any, constants: Constants) -> _Window | None:
     return window if fits and is_plain and given.get("kernel_shape", [*shape[2:]]) == [*shape[2:]] else None
 
 
-def _is_float32(tensor: Any) -> bool:
-    if isinstance(tensor, np.ndarray):
-        return bool(tensor.dtype == np.float32)
-    return bool(tensor.data_type == tensor.FLOAT and not tensor.data_location)
-
-
 def _product(node: NodeProto, window: _Window, prefix: str) -> list[NodeProto]:
     """Return the nodes that compute a convolution as a product of its windows with its weights."""
     make = import_onnx().helper.make_node
     nodes = [make("Transpose", node.input[:1], [f"{prefix}/X"], name=f"{prefix}/first", perm=[0, 2, 1])]
-    if not window.is_element:
+    if window != _Window(1, 1, 1, 0, 0):
         outputs, domain = [f"{prefix}/windows"], custom_operators.DOMAIN
         nodes.append(
             make(custom_operators.UNFOLD, nodes[-1].output, outputs, name=prefix, domain=domain, **vars(window))

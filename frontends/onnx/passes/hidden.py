@@ -21,7 +21,7 @@ from ..graph.walk import Graph, Node, all_graphs, all_nodes, subgraphs
 from ..messages import copied
 from ..onnx_package import import_onnx
 from ..recognise import ACTIVATIONS, LIMITS, PRODUCTS, filler, recognise, remove_invariants
-from ..session import disabled_optimizers, onnxruntime
+from ..session import NotRunnable, disabled_optimizers, onnxruntime, open_session, quiet_options
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, ValueInfoProto
@@ -168,25 +168,15 @@ def _simplified(model: ModelProto, arrays: Mapping[str, AnyArray]) -> ModelProto
 
 
 def _write_simplified(model: ModelProto, path: Path) -> bool:
-    ort = onnxruntime()
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
+    options = quiet_options()
+    options.graph_optimization_level = onnxruntime().GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.optimized_model_filepath = str(path)
     options.add_session_config_entry("session.disable_prepacking", "1")
     options.add_session_config_entry("session.disable_quant_qdq", "1")  # DequantizeLinear of weights is folded
     operators = {node.op_type for node in all_nodes(model.graph.node)}
-    disabled = [*disabled_optimizers(operators), *_HIDING]
     try:
-        ort.InferenceSession(
-            model.SerializeToString(),
-            options,
-            providers=["CPUExecutionProvider"],
-            disabled_optimizers=disabled,
-            enable_fallback=0,  # would print a message
-        )
-    except Exception:  # of several types
+        open_session(model, options, [*disabled_optimizers(operators), *_HIDING])
+    except NotRunnable:
         return False
     return True
 

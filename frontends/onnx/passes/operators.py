@@ -55,17 +55,10 @@ def replace_recurrent(
 ) -> Rewritten:
     """Return a copy of a model whose recurrent nodes are operators of pyrnnx, also in bodies; it still has the weights.
 
-    Parameters
-    ----------
-    model : RecurrentModel
-    carried : mapping
-        Layers whose states are inputs and outputs of the model, by name.
-    portable : bool
-        Whether the nodes have weights as inputs. Otherwise they have handles, for sessions of this process.
-    computed : bool
-        Whether nodes with computed weights become functions of Python, which cannot be portable. Otherwise they stay.
-    threads : int, optional
-        Threads of a session that a call of a node may use. Default: `pyrnnx.get_num_threads()` when it is created.
+    `carried` are layers whose states are inputs and outputs of the model. If `portable`, the nodes have weights as
+    inputs, else handles, for sessions of this process. If `computed`, nodes with computed weights become functions of
+    Python, which cannot be portable. Calls of a node use as many `threads` of a session; None stands for
+    `pyrnnx.get_num_threads()` when it is created.
     """
     result = Rewritten(copied(model.proto), model.arrays)
     names = {site.place: name for name, site in model.sites.items()}

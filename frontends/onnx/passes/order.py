@@ -37,19 +37,10 @@ def find_layers(
     *,
     defaults: bool = False,
 ) -> RecurrentModel:
-    """Return a model with its recurrent layers, hidden ones among them.
+    """Return a model with its recurrent layers, hidden ones among them; `proto` and `graph` are not changed.
 
-    Parameters
-    ----------
-    proto, graph
-        As `canonical` returns them. They are not changed.
-    label : str
-        How errors name the model.
-    arrays : mapping
-        Values of initializers that `proto` lacks, by name.
-    options : LayerOptions
-    defaults : bool
-        Whether initializers that are also inputs are constants.
+    They are as `canonical` returns them; `arrays` are values of initializers that `proto` lacks. With `defaults`,
+    initializers that are also inputs are constants.
     """
     source = proto
     proto = with_plain_domain(inline_functions(proto, label), graph)

@@ -53,13 +53,7 @@ DEFAULT_OPTIONS = LayerOptions()
 
 
 def layer_options(label: str, weight_dtype: Any, leave: Any) -> LayerOptions:
-    """Return the options of `load`.
-
-    Raises
-    ------
-    ArgumentError
-        A value that is not allowed.
-    """
+    """Return the checked options of `load`."""
     check_weight_dtype(label, weight_dtype)
     names = given_names(label, leave, "leave")
     for name in names:
@@ -135,7 +129,6 @@ class RecurrentModel:
 
     @property
     def layers(self) -> dict[str, NodeLayer | UnboundNode]:
-        """Layers of ONNX's operators, by name."""
         return {name: site.layer for name, site in self.sites.items() if is_recurrent(site.node)}
 
     def values(self) -> dict[str, dict[str, LayerValue]]:

@@ -94,35 +94,35 @@ def _join_equal(loop: Loop, plain: Values, name: str, state: State, masked: Mask
 
 def _unfit(values: Values, cell: Cell, h: State, c: State | None, masked: Mapping[str, Masked]) -> str:
     """Return why the states of a cell are not those of the loop; "" if they are."""
-    pairs = [(cell.h, cell.new_h, h), *([(cell.c, cell.new_c, c)] if cell.c is not None else [])]
+    known = values.scope.known
+    pairs: list[tuple[Ref | None, Ref | None, State | None]] = [(cell.h, cell.new_h, h)]
+    if cell.c is not None:
+        pairs.append((cell.c, cell.new_c, c))
     if len({masked[state.name].mask if state.name in masked else None for _, _, state in pairs if state}) > 1:
         return "the states of a cell have different masks"
     for before, after, state in pairs:
-        if before is None or after is None or state is None or not _fits_mask(values, state, masked):
+        is_masked = state is not None and state.name in masked
+        if before is None or after is None or state is None or (is_masked and len(known.get(state.name, ())) != 2):
             return "a state of the cell is none of the loop, or has a mask and another rank than 2"
         new, end = values.ref(state.new), after
-        if state.name in masked:
+        if is_masked:
             choice = masked[state.name]
             if (values.ref(choice.new), values.ref(choice.old)) != (after, before):
                 return "a mask chooses between other values than the states before and after the step"
             end = replace(after, name=values.base(state.new))
         if before.name != state.name or new is None or new.viewed(*before.views) != end:
             return "the loop changes a state between the steps"
-        shape = values.scope.known.get(state.name)
+        shape = known.get(state.name)
         if rows_of(shape) is None or shape != values.shape(state.new):
             return "a state changes its shape, or it is unknown or not [..., 1, N, H]"
     return states_fit(values.scope, cell)
-
-
-def _fits_mask(values: Values, state: State, masked: Mapping[str, Masked]) -> bool:
-    return state.name not in masked or len(values.scope.known.get(state.name, ())) == 2
 
 
 def emit_loop(builder: Builder, loop: Loop, layers: Sequence[Layer]) -> str:
     """Add the layers of a loop to the graph around it; return what was missing, or ""."""
     left, emitted = list(layers), _Emitted(builder, loop)
     while left:
-        ready = next((layer for layer in left if emitted.has_inputs(layer)), None)
+        ready = next((layer for layer in left if all(map(emitted.source, layer.cell.xs))), None)
         if ready is None:
             return "an input of a step is neither a slice of a value nor the state of another layer"
         why = emitted.layer(ready)
@@ -141,10 +141,7 @@ class _Emitted:
         self._lengths: dict[Mask, Lengths | None] = {}
         self._steps = ""
 
-    def has_inputs(self, layer: Layer) -> bool:
-        return all(self._source(ref) is not None for ref in layer.cell.xs)
-
-    def _source(self, ref: Ref) -> tuple[str, Ref | None, int, bool] | None:
+    def source(self, ref: Ref) -> tuple[str, Ref | None, int, bool] | None:
         """Return where an input comes from: a new state, or a value around the loop with its time axis."""
         is_plain = all(view[0] in _ONES for view in ref.views)
         if ref.name in self._sequences and is_plain:
@@ -163,7 +160,7 @@ class _Emitted:
 
     def _input(self, ref: Ref) -> tuple[str, bool]:
         """Return the name of an input over time, [T, N, I], and whether it runs from the end."""
-        source = self._source(ref)
+        source = self.source(ref)
         if source is None:
             return "", False
         _, outer, axis, is_reverse = source

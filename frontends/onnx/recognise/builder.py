@@ -197,11 +197,6 @@ def states_fit(scope: Scope, cell: Cell) -> str:
     return ""
 
 
-def is_zero(scope: Scope, ref: Ref) -> bool:
-    form = Values(scope).form(ref.name)
-    return form is not None and form.is_constant and not form.bias.any()
-
-
 def emit_state(builder: Builder, ref: Ref | None) -> str | None:
     """Return the name of an initial state [1, N, H]; "" for zeros, None if its shape is unknown.
 
@@ -212,7 +207,9 @@ def emit_state(builder: Builder, ref: Ref | None) -> str | None:
     shape = shape_of(builder.scope, ref)
     if shape is None:
         return None
-    if is_zero(builder.scope, ref) and all(isinstance(size, int) for size in shape):
+    form = Values(builder.scope).form(ref.name)
+    is_zero = form is not None and form.is_constant and not form.bias.any()
+    if is_zero and all(isinstance(size, int) for size in shape):
         return ""
     return builder.ranked(builder.materialized(ref), len(shape), 3)
 
@@ -247,7 +244,7 @@ class Steps:
         """Return Y of another layer if the inputs are its states."""
         steps = [self._done.get(ref.name) for ref in refs]
         first = steps[0]
-        if first is None or first.count != len(refs) or any(_has_other_views(ref) for ref in refs):
+        if first is None or first.count != len(refs) or any(view[0] not in _ONES for ref in refs for view in ref.views):
             return None
         if any((ref.start, ref.stop) != (0, first.width) for ref in refs):
             return None
@@ -294,10 +291,6 @@ def time_first(builder: Builder, name: str, shape: Shape, axis: int) -> str:
     rank = len(shape)
     name = builder.transpose(name, (axis, *(k for k in range(rank) if k != axis)))
     return builder.ranked(name, rank, 3, 1)
-
-
-def _has_other_views(ref: Ref) -> bool:
-    return any(view[0] not in _ONES for view in ref.views)
 
 
 def _selected(views: Sequence[View]) -> tuple[tuple[View, ...], int, int] | None:

@@ -151,13 +151,10 @@ def aligned(a: Form, b: Form) -> tuple[Form, Form, Shape] | None:
     if first is None or second is None:
         return None
     shape = broadcast(first.shape, second.shape)
-    repeated = (item for item in (first, second) if item.terms and _is_repeated(item.shape, shape))
-    return None if any(repeated) else (first, second, shape)
-
-
-def _is_repeated(shape: Shape, whole: Shape) -> bool:
-    """Return whether an axis of one element has more of them in a shape of the same rank."""
-    return any(x == 1 != y for x, y in zip(shape, whole, strict=True))
+    is_repeated = any(
+        x == 1 != y for item in (first, second) if item.terms for x, y in zip(item.shape, shape, strict=True)
+    )
+    return None if is_repeated else (first, second, shape)
 
 
 def _widened(form: Form, width: int) -> Form | None:

@@ -61,7 +61,8 @@ class Moves:
         if node.op_type in _SAME and name == node.output[0] and len(node.input) == 1:
             return Move(node.input[0], ())
         if node.op_type == "Cast":
-            return Move(node.input[0], ()) if self._is_same_type(node) else None
+            is_same_type = attribute_of(node, "to") == self._scope.element(node.input[0])
+            return Move(node.input[0], ()) if is_same_type else None
         if node.op_type == "Where":
             return self._chosen(node)
         if node.op_type == "Concat" and len(node.input) == 1:
@@ -116,10 +117,6 @@ class Moves:
         is_last = axis == -1 or (shape is not None and axis == len(shape) - 1)
         return list(node.input) if is_last else [name]
 
-    def _is_same_type(self, node: Node) -> bool:
-        to = attribute_of(node, "to")
-        return bool(to == self._scope.element(node.input[0]))
-
     def _axis(self, node: Node, shape: Shape, default: int) -> int:
         axis = int(attribute_of(node, "axis", default))
         return axis + len(shape) if axis < 0 else axis
@@ -152,7 +149,8 @@ class Moves:
         for axis, start, stop, step in bounds:
             size = shape[axis]
             is_end = isinstance(stop, int) and (stop == size or stop >= _INT32_MAX)
-            if step == 1 and start == 0 and (is_end or self._is_size(stop, node.input[0], axis)):
+            is_end = is_end or (isinstance(stop, Size) and stop.origin == self.origin(node.input[0], axis))
+            if step == 1 and start == 0 and is_end:
                 continue
             if step != 1 or not (isinstance(start, int) and isinstance(stop, int) and isinstance(size, int)):
                 return None
@@ -160,10 +158,6 @@ class Moves:
         if not chosen:
             return Move(node.input[0], ())
         return self._range(node, shape, *chosen[0]) if len(chosen) == 1 else None
-
-    def _is_size(self, size: Dim, name: str, axis: int) -> bool:
-        """Return whether a size is certainly that of an axis."""
-        return isinstance(size, Size) and size.origin == self.origin(name, axis)
 
     def origin(self, name: str, axis: int) -> tuple[str, int]:
         """Return the axis of the value that a value's axis is moved from; it has the same size."""

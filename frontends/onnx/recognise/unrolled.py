@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyrnnx._internal.dtypes import AnyArray
-
 from ..graph.walk import Node, node_label
 from .builder import Builder, Step, Steps, emit_rows, emit_series, emit_state, in_order, is_whole, states_fit
 from .cells import Cell, Matcher
@@ -20,11 +18,6 @@ from .values import ACTIVATIONS, Values, with_shapes
 _MOST_CANDIDATES = 120  # values behind the last product that may be the last state
 LEAST_STEPS = 2
 PRODUCTS = ("MatMul", "Gemm")
-
-
-def likeness(array: AnyArray) -> tuple[object, ...]:
-    """Return a key that equal arrays share, of their shape and first row."""
-    return array.shape, array.dtype, array[:1].tobytes()
 
 
 @dataclass(frozen=True)
@@ -63,7 +56,7 @@ class Unrolled:
             if node.op_type in PRODUCTS and not node.domain and len(node.input) > 1:
                 factor = self._scope.array(node.input[1])
                 if factor is not None and factor.ndim == 2:
-                    groups.setdefault(likeness(factor), []).append(node)
+                    groups.setdefault((factor.shape, factor.dtype, factor[:1].tobytes()), []).append(node)
         yield from (group for group in groups.values() if len(group) >= LEAST_STEPS)
 
     def _chains(self, group: list[Node]) -> list[Chain]:

@@ -11,7 +11,7 @@ from pyrnnx._internal.dtypes import AnyArray
 from ..graph.constants import array_of
 from ..graph.walk import Node
 from . import forms
-from .forms import Dim, Form, Ref, Shape
+from .forms import Form, Ref, Shape
 from .moves import Columns, Moves
 from .scope import Scope, attribute_of
 
@@ -225,7 +225,10 @@ class Values:
         shape, repeats = self.shape(node.input[0]), self.moves.numbers(node.input[1])
         if not shape or repeats is None or len(repeats) != len(shape):
             return None
-        sizes = tuple(_repeated(size, count) for size, count in zip(shape, repeats, strict=True))
+        sizes = tuple(
+            size if count == 1 else size * count if isinstance(size, int) and isinstance(count, int) else None
+            for size, count in zip(shape, repeats, strict=True)
+        )
         last = sizes[-1]
         return forms.leaf(Ref(node.output[0], 0, last), sizes, np.dtype(np.float32)) if isinstance(last, int) else None
 
@@ -319,12 +322,6 @@ def with_shapes(scope: Scope, stops: Collection[str], ordered: Iterable[str]) ->
 
 LIMITS = ("Clip", "Max", "Min")
 _OPERATORS = {"Add", "Sub", "Neg", "Mul", "Expand", "Tile", "ConstantOfShape", "MatMul", "Gemm"}
-
-
-def _repeated(size: Dim, count: Dim) -> Dim:
-    if count == 1:
-        return size
-    return size * count if isinstance(size, int) and isinstance(count, int) else None
 
 
 def filler(node: Node) -> AnyArray:

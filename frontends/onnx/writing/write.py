@@ -178,7 +178,6 @@ def _side_by_side(graph: GraphWriter, layer: Layer, Y: str, output: str) -> str:
 
 
 def _parts(form: StateForm) -> int:
-    """Return how many layers have these states."""
     return sum(D > 0 for D in form.counts)
 
 
@@ -234,7 +233,6 @@ def write_node(
 
 
 def node_name(graph: GraphWriter, layer: Layer, place: int = 0) -> str:
-    """Return the layer's name, if present and unique."""
     return graph.unique(layer.name or f"{layer.op.cell.lower()}_{place}")
 
 

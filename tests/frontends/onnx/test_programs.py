@@ -104,13 +104,13 @@ def test_threads(model: Model) -> None:
 
 def test_settings_in_between(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another number of threads makes another session, with the same results."""
-    wanted, sessions, new = model(drawn(1)), list[Any](), session._session
+    wanted, sessions, new = model(drawn(1)), list[Any](), session.open_session
 
     def counted(*arguments: Any) -> Any:
         sessions.append(new(*arguments))
         return sessions[-1]
 
-    monkeypatch.setattr(session, "_session", counted)
+    monkeypatch.setattr(session, "open_session", counted)
     for number, threads in enumerate((1, 2, 1, 3), start=1):
         pyrnnx.set_num_threads(threads)
         for _ in range(3):

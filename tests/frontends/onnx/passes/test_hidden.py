@@ -39,7 +39,7 @@ WITHOUT_STEPS = {
 
 @each_row("name", WITHOUT_STEPS)
 def test_models_that_cannot_have_steps_cost_no_session(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hidden, "onnxruntime", None)
+    monkeypatch.setattr(hidden, "open_session", None)
     model = parsed(WITHOUT_STEPS[name])
     result = hidden_layers(model, "model")
     assert result.model is model

@@ -214,13 +214,13 @@ def test_names_that_the_graph_has_already() -> None:
 def test_one_session_runs_all_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first push, which has no states yet, runs in the session of the others."""
     sessions: list[Any] = []
-    new = session._session
+    new = session.open_session
 
     def counted(*arguments: Any) -> Any:
         sessions.append(new(*arguments))
         return sessions[-1]
 
-    monkeypatch.setattr(session, "_session", counted)
+    monkeypatch.setattr(session, "open_session", counted)
     for cells in (("LSTM",), ("LSTM", "GRU", "RNN")):
         sessions.clear()
         model = read_model(stack(cells))
