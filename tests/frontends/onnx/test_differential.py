@@ -16,7 +16,11 @@ from pyrnnx.testing.numbers import assert_close, tolerance_of
 pytest.importorskip("onnxruntime")
 from pyrnnx.onnxruntime import InferenceSession, SessionOptions
 
-QUICK, ALL = range(30), range(30, 500)
+SEEDS = [
+    range(30),
+    pytest.param(range(30, 100), marks=pytest.mark.slow),
+    pytest.param(range(100, 500), marks=pytest.mark.nightly),
+]
 # T and N of calls of one model: first with some shapes, then with other ones, then with the first again.
 SIZES = ((3, 2), (5, 1), (3, 2))
 FIRST_OPSET = 7  # of ONNX Runtime, and so of the drop-in
@@ -50,18 +54,10 @@ def compare(seed: int) -> Counter[Any]:
     return Counter(dict.fromkeys(runners, 1)) + Counter([drawn.dtype, drawn.opset, "all"])
 
 
-def check(seeds: range) -> None:
+@pytest.mark.parametrize("seeds", SEEDS, ids=str)
+def test_random_graphs(seeds: range) -> None:
     seen = sum((compare(seed) for seed in seeds), Counter[Any]())
     # Else the graphs would show little.
     assert seen["ONNX Runtime"] > 0.6 * seen["all"]
     assert seen["pyrnnx"] > 0.6 * seen["all"]
     assert seen.keys() >= {"float32", "float64", *OPSETS}
-
-
-def test_some() -> None:
-    check(QUICK)
-
-
-@pytest.mark.slow
-def test_all() -> None:
-    check(ALL)
