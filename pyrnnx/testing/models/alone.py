@@ -20,12 +20,10 @@ from pyrnnx.testing.models.layer_runs import LayerRun
 from pyrnnx.testing.runtimes.models import ModelCase
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
+    from onnx import ModelProto
 
-_ARRANGEMENT = ("layout", "output_sequence")  # attributes that have no part in the numbers
 _IR_VERSION = 8
 _QUANTIZED = OPERATORS["DynamicQuantizeLSTM"]
-OLDEST_OPSET = 14  # an older one has the same operators but for layout, which is not written
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,36 +43,27 @@ class AloneModel:
         }
 
 
-def write_alone(
-    run: LayerRun, path: Path, *, static: bool, opset: int = DEFAULT_OPSET, node: NodeProto | None = None
-) -> AloneModel:
+def write_alone(run: LayerRun, path: Path, *, static: bool) -> AloneModel:
     """Write the layer of a run to a path that ends in .onnx or .xml.
 
     `static` gives runtimes the shapes of the arrays instead of a dynamic batch_size and seq_length: OpenVINO computes
-    the two in different ways. Attributes of an ONNX `node` are copied: runtimes may read in two ways what it leaves to
-    defaults. A PyrnnxError is raised for what the format cannot express.
+    the two in different ways. A PyrnnxError is raised for what the format cannot express.
     """
-    inputs, axes = _write_onnx(run, path, opset, node) if path.suffix == ".onnx" else _write_ir(run, path)
+    inputs, axes = _write_onnx(run, path) if path.suffix == ".onnx" else _write_ir(run, path)
     shapes = {name: array.shape for name, array in inputs.items()} if static else None
     return AloneModel(ModelCase(run.name, path, shapes), inputs, axes)
 
 
-def _write_onnx(
-    run: LayerRun, path: Path, opset: int, node: NodeProto | None
-) -> tuple[dict[str, AnyArray], dict[str, str]]:
+def _write_onnx(run: LayerRun, path: Path) -> tuple[dict[str, AnyArray], dict[str, str]]:
     """Write an ONNX model, which has canonical names and axes; return its inputs, and the axes of its outputs."""
     from pyrnnx.frontends.onnx import write_model
 
     assert run.layer is not None
     assert run.arrays is not None
     if isinstance(run.layer, QuantizedLayer):
-        model = _quantized_model(run.layer, run.arrays, opset)
+        model = _quantized_model(run.layer, run.arrays)
     else:
-        model = write_model(run.layer, inputs=[name for name in run.arrays if name != "X"], opset=opset)
-    if node is not None:
-        (written,) = (written for written in model.graph.node if written.op_type == node.op_type)
-        del written.attribute[:]
-        written.attribute.extend(attribute for attribute in node.attribute if attribute.name not in _ARRANGEMENT)
+        model = write_model(run.layer, inputs=[name for name in run.arrays if name != "X"])
     path.write_bytes(model.SerializeToString())
     inputs = {
         name: array if name == "sequence_lens" else array.astype(run.layer.dtype) for name, array in run.arrays.items()
@@ -82,7 +71,7 @@ def _write_onnx(
     return inputs, {name: CANONICAL.axes_of(name) for name in run.layer.output_names}
 
 
-def _quantized_model(layer: QuantizedLayer, arrays: Mapping[str, AnyArray], opset: int) -> ModelProto:
+def _quantized_model(layer: QuantizedLayer, arrays: Mapping[str, AnyArray]) -> ModelProto:
     """Return a model of one DynamicQuantizeLSTM, with the names of LSTM."""
     from onnx import TensorProto, helper, numpy_helper
 
@@ -106,7 +95,7 @@ def _quantized_model(layer: QuantizedLayer, arrays: Mapping[str, AnyArray], opse
 
     initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = helper.make_graph([node], "it", [*map(value, arrays)], [*map(value, layer.output_names)], initializers)
-    opsets = [helper.make_opsetid(domain, version) for domain, version in (("", opset), (node.domain, 1))]
+    opsets = [helper.make_opsetid(domain, version) for domain, version in (("", DEFAULT_OPSET), (node.domain, 1))]
     return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
 
 

@@ -21,11 +21,9 @@ from pyrnnx.comparison.layers import undecided
 from pyrnnx.comparison.models.tries import unvaried
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
 from pyrnnx.frontends.onnx.operators.layers import QuantizedLayer
-from pyrnnx.frontends.onnx.operators.schemas import DEFAULT_OPSET
 from pyrnnx.load import load, read_model_or_layer
-from pyrnnx.models.model import Model, layer_values
-from pyrnnx.operator.conventions import OUTPUTS
-from pyrnnx.testing.models.alone import OLDEST_OPSET, AloneModel, write_alone
+from pyrnnx.models.model import Model
+from pyrnnx.testing.models.alone import AloneModel, write_alone
 from pyrnnx.testing.models.calls import guessed_sizes, try_calls
 from pyrnnx.testing.models.layer_runs import LayerRun, layer_runs, single_run
 from pyrnnx.testing.models.quantized import ROUNDED, is_quantized
@@ -247,7 +245,7 @@ def check_model(
         first = calls[0]
         runs = layer_runs(model, first.inputs)
         is_static = is_layer or all(isinstance(size, int) for info in model.inputs for size in info.shape or (None,))
-        alone = _alone_models(model, runs, suffix, Path(folder), is_static)
+        alone = _alone_models(runs, suffix, Path(folder), is_static)
         cases = [*((replace(case), call.inputs) for call in calls), *((row.case, row.inputs) for row in alone.values())]
         ran: dict[str, list[Execution]] = {}
         for runtime in (MODEL_RUNTIMES[name] for name in names):
@@ -294,33 +292,14 @@ def _tolerance(rule: Rule, outputs: Mapping[str, Any]) -> str:
     return f"{atol:g}" if atol == rtol else f"{atol:g}, relative {rtol:g}"
 
 
-def _alone_models(
-    model: Any, runs: Sequence[LayerRun], suffix: str, folder: Path, is_static: bool
-) -> dict[int, AloneModel]:
+def _alone_models(runs: Sequence[LayerRun], suffix: str, folder: Path, is_static: bool) -> dict[int, AloneModel]:
     """Write the layers that the oracle can judge as models, by place; with fixed shapes if the model has them."""
-    opset, nodes = DEFAULT_OPSET, dict[str, Any]()
-    if suffix == ".onnx":
-        nodes = _nodes(model)
-        domains = {opset.domain: opset.version for opset in model.proto.opset_import}
-        opset = min(max(domains.get("", DEFAULT_OPSET), OLDEST_OPSET), DEFAULT_OPSET)
     models = {}
     for place, run in enumerate(runs):
         if run.expected:
-            target, node = folder / f"{place}{suffix}", nodes.get(run.name)
             with suppress(PyrnnxError):  # IR cannot express the layer, though it could the whole model
-                models[place] = write_alone(run, target, static=is_static, opset=opset, node=node)
+                models[place] = write_alone(run, folder / f"{place}{suffix}", static=is_static)
     return models
-
-
-def _nodes(model: Any) -> dict[str, Any]:
-    """Return the nodes of layers at the top level, if the file has them: not in a function, and not recognised."""
-    by_output = {name: node for node in model.proto.graph.node for name in node.output if name}
-    nodes = {}
-    for name, arguments in layer_values(model).items():
-        outputs = [value.names[0] for key, value in arguments.items() if key in OUTPUTS]
-        if outputs and outputs[0] in by_output and not getattr(model.layers[name], "origin", ""):
-            nodes[name] = by_output[outputs[0]]
-    return nodes
 
 
 def _status(execution: Execution) -> Judged | None:
