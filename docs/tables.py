@@ -154,7 +154,8 @@ ONNX Runtime and OpenVINO read uninitialized memory if T or I is 0: their counts
 These commands write the page:
 
 ```bash
-{command}
+python -m pyrnnx conformance pyrnnx onnxruntime openvino onnx torch opencv tract --cases named --cases random:0:400 \\
+    --json report.json
 python docs/tables.py report.json
 ```
 
@@ -168,7 +169,6 @@ def conformance_page(report: Mapping[str, Any]) -> str:
     """Return the page of a report: counts by runtime and feature, then what fails with the first case of each kind."""
     versions = report["environment"] | report["runtimes"]
     return CONFORMANCE.format(
-        command=report["command"],
         versions=_escaped(", ".join(f"{name} {version}" for name, version in versions.items())),
         suites="\n\n".join(part for suite in report["suites"] for part in _suite(suite, report["runtimes"])),
     )

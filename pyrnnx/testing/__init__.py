@@ -33,7 +33,7 @@ _HOMES = {"CASES": "cases", "Case": "cases", "random_cases": "cases", "assert_sa
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{_HOMES.get(name, name)}")
+    module = import_module("pyrnnx.reference" if name == "reference" else f"{__name__}.{_HOMES.get(name, name)}")
     value = getattr(module, name) if name in _HOMES else module
     globals()[name] = value
     return value

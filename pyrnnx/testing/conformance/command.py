@@ -6,7 +6,6 @@ import argparse
 import importlib
 import json
 import os
-import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -52,7 +51,6 @@ def run(
     report = Report(
         {runtime.name: runtime.version() for runtime in runtimes},
         tuple(suites),
-        command=_command_line(options),
     )
     problem = ""
     if options.json is not None:
@@ -130,16 +128,3 @@ def _function(text: str) -> Any:
     if not callable(value):
         raise ArgumentError(f"conformance: --function is {shown(text)}, a {type(value).__name__}; expected a function")
     return value
-
-
-def _command_line(options: argparse.Namespace) -> str:
-    """Return the command that reproduces the results, without the date."""
-    words = ["python", "-m", "pyrnnx", "conformance", *options.runtimes]
-    lists = {"--cases": options.cases, "--command": options.own_command, "--function": options.function}
-    for flag, values in lists.items():
-        for value in values or ():
-            words += [flag, value]
-    words += ["--timeout", f"{options.timeout:g}"] if options.timeout is not None else []
-    words += ["--refused"] if options.refused else []
-    words += ["--json", options.json] if options.json is not None else []
-    return shlex.join(words)

@@ -119,14 +119,11 @@ class Report:
     suites : tuple of Suite
     environment : mapping of str to str
         Other versions on which results depend.
-    command : str
-        Command that created the report, or "".
     """
 
     runtimes: Mapping[str, str]
     suites: tuple[Suite, ...]
     environment: Mapping[str, str] = field(default_factory=environment)
-    command: str = ""
 
     @property
     def failed(self) -> bool:
@@ -138,7 +135,6 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return the whole report as JSON values."""
         return {
-            "command": self.command,
             "environment": dict(self.environment),
             "runtimes": dict(self.runtimes),
             "suites": [suite.to_dict() for suite in self.suites],

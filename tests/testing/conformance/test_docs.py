@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -29,10 +28,8 @@ def test_it_begins_with_its_template_the_command_and_versions() -> None:
     head = PAGE.partition("\n## ")[0]
     for part in re.split(r"\{\w+\}", tables.CONFORMANCE):
         assert part in PAGE, AGAIN
-    words = shlex.split(head.partition("```bash\n")[2].partition("\n")[0])
     runtimes = [name for name in RUNTIMES if name != "pyrnnx.load"]
-    options = ["--cases", "named", "--cases", "random:0:400", "--json", "report.json"]
-    assert words == ["python", "-m", "pyrnnx", "conformance", *runtimes, *options]
+    assert f"python -m pyrnnx conformance {' '.join(runtimes)} --cases named" in head
     for name in (*(RUNTIMES[name].name for name in runtimes), "Python", "NumPy"):
         assert re.search(rf"{re.escape(name)} v?\d", head)
 
