@@ -54,7 +54,7 @@ def test_weights_are_read_once(tmp_path: Path, link: bool) -> None:
     np.testing.assert_array_equal(model(X)["y"], X)
 
 
-OUTSIDE = ("../weights.bin", "/weights.bin", "", "sub/../../weights.bin", "C:\\weights.bin", "a\0b", "x" * 5000)
+OUTSIDE = ("../weights.bin", "/weights.bin", "", "sub/../../weights.bin", "C:\\weights.bin", "a\0b")
 ENTRIES: list[tuple[dict[str, Any], str]] = [
     *[({"location": location}, "which|expected a file in the model's") for location in OUTSIDE],
     ({"location": "x" * 3000}, "tensor 'a' is in the file 'xxx"),
@@ -71,9 +71,8 @@ def test_rejected_entries(tmp_path: Path, changes: dict[str, Any], words: str) -
     if changes.get("location") in OUTSIDE:
         (path.parent / "weights.bin").rename(tmp_path / "weights.bin")
     edited(path, **changes)
-    with pytest.raises(FormatError, match=words) as caught:
+    with pytest.raises(FormatError, match=words):
         read_model(path)
-    assert len(str(caught.value)) < 2000 or len(changes.get("location", "")) == 5000
 
 
 def link_outside(path: Path) -> None:

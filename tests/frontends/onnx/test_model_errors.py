@@ -185,22 +185,3 @@ def test_a_recurrent_node_with_too_many_inputs() -> None:
     model = read_model(simple_model(nodes, arrays | {"r": arrays["w"]}, ["y"], {}))
     with pytest.raises(PyrnnxError, match="the node has 7 inputs; expected at most 6: X, W, R, B"):
         model(arrays["x"], arrays["w"], arrays["w"])
-
-
-LONG = "x" * 1_000_000
-
-
-LONG_TEXTS: dict[str, Change] = {
-    "name": lambda m: m.graph.node.add(op_type="Neg", name=LONG, input=[LONG], output=["z"]),
-    "tensor": lambda m: m.graph.initializer[0].MergeFrom(onnx.TensorProto(name=LONG, dims=[-1])),
-    "output": lambda m: m.graph.output.add(name=LONG),
-}
-
-
-@each_row("change", LONG_TEXTS.values(), ids=LONG_TEXTS)
-def test_messages_are_bounded(change: Change) -> None:
-    model = sound()
-    change(model)
-    with pytest.raises(PyrnnxError) as caught:
-        read_model(model)(X)
-    assert len(str(caught.value)) < 2000

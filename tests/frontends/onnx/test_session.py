@@ -148,22 +148,15 @@ def test_options_for_two_models_in_turn(tmp_path: Path) -> None:
         for seed, model in enumerate(models):
             expected = read_model(lstm_model(seed))(FRAMES)["z"]
             np.testing.assert_array_equal(model(FRAMES)["z"], expected)
+    stream = models[0].stream()
+    parts = [stream.push(FRAMES[k : k + 1])["z"] for k in range(5)]
+    np.testing.assert_allclose(np.concatenate(parts), models[0](FRAMES)["z"], atol=1e-6)
     (intermediate,) = models[0](FRAMES, outputs=["m"]).values()
     np.testing.assert_allclose(intermediate, read_model(lstm_model())(FRAMES, outputs=["m"])["m"], rtol=1e-6)
     plain = onnxruntime.InferenceSession(lstm_model().SerializeToString(), options, providers=["CPUExecutionProvider"])
     np.testing.assert_allclose(plain.run(None, {"x": FRAMES})[0], models[0](FRAMES)["z"], atol=1e-5)
     del plain
-    assert len(list(tmp_path.glob("profile*"))) >= 3
-
-
-def test_options_are_kept_by_streams_and_not_by_copies(tmp_path: Path) -> None:
-    options = onnxruntime.SessionOptions()
-    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "profile")
-    model = pyrnnx.load(lstm_model(), session_options=options)
-    stream = model.stream()
-    parts = [stream.push(FRAMES[k : k + 1])["z"] for k in range(5)]
-    np.testing.assert_allclose(np.concatenate(parts), read_model(lstm_model())(FRAMES)["z"], atol=1e-6)
-    assert list(tmp_path.glob("profile*"))
+    assert len(list(tmp_path.glob("profile*"))) >= 4
 
 
 # Errors

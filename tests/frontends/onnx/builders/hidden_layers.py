@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from whole_models import check_calls, onnxruntime_witness
 
+from pyrnnx.frontends.onnx import Model, read_model
 from pyrnnx.testing.numbers import Array
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 T, N, I, H = 4, 2, 3, 5
+TOLERANCE = 1e-6  # sums of fewer than ten products, in another order, through nine steps
 
 
 @dataclass
@@ -255,3 +258,22 @@ def loop(kind: str, twist: str = "", opset: int = 17) -> onnx.ModelProto:
         trips = g.add("Squeeze", g.add("Slice", g.add("Shape", "X"), g.integers(0), g.integers(1)))
     outputs = g.add("Loop", trips, g.constant(True, np.bool_), *names, outputs=len(names) + 1, body=graph)
     return model(g, outputs, kind, opset, {"X": ["T" if twist == "open" else T, "N", I]})
+
+
+def inputs_of(proto: onnx.ModelProto, rows: int = N, steps: int = 6) -> dict[str, Any]:
+    """Return arrays of the sizes that a model declares."""
+    rng, sizes = np.random.default_rng(rows), {"N": rows, "T": steps, "B": rows + 1}
+    shapes = {
+        value.name: [dim.dim_value or sizes[dim.dim_param] for dim in value.type.tensor_type.shape.dim]
+        for value in proto.graph.input
+    }
+    inputs = {name: rng.uniform(-1, 1, shape).astype(np.float32) for name, shape in shapes.items()}
+    inputs["X"][:, 1::2] *= inputs["X"][:, 1::2, :1] > 0  # rows of zeros, which a mask leaves out
+    return inputs
+
+
+def check(proto: onnx.ModelProto, *calls: dict[str, Any]) -> Model:
+    """Compare calls with ONNX Runtime, and return the model."""
+    model = read_model(proto)
+    check_calls(model, onnxruntime_witness(proto), *(calls or [inputs_of(proto)]), atol=TOLERANCE)
+    return model

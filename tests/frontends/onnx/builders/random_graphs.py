@@ -43,7 +43,7 @@ class Value:
 
 
 @dataclass
-class Graph:
+class Graph(Nodes):
     """A graph while it is drawn: the main one, or a body, which shares names and constants with it.
 
     Attributes
@@ -52,40 +52,26 @@ class Graph:
         States and lengths that recurrent nodes take, as graph inputs: {name: axes, a string of "D", "N" and sizes}.
     """
 
-    rng: random.Random
-    dtype: str
-    opset: int
+    rng: random.Random = field(default_factory=random.Random)
+    dtype: str = "float32"
+    opset: int = 17
     depth: int = 0
-    nodes: list[Any] = field(default_factory=list)
-    constants: dict[str, Array] = field(default_factory=dict)
     inputs: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    names: list[int] = field(default_factory=lambda: [0])
-
-    def name(self) -> str:
-        self.names[0] += 1
-        return f"v{self.names[0]}"
-
-    def constant(self, array: Array) -> str:
-        name = self.name()
-        self.constants[name] = array
-        return name
 
     def drawn(self, kind: str, shape: tuple[int, ...]) -> str:
         generator = np.random.default_rng(self.rng.randrange(2**32))
-        return self.constant(draw(generator, kind, shape).astype(self.dtype))
+        return self.constant(draw(generator, kind, shape), self.dtype)
 
-    def add(self, operator: str, inputs: list[str], size: int, **attributes: Any) -> Value:
-        result = Value(self.name(), size)
-        self.nodes.append(node(operator, inputs, [result.name], **attributes))
-        return result
+    def value(self, operator: str, inputs: list[str], size: int, **attributes: Any) -> Value:
+        return Value(self.add(operator, *inputs, **attributes), size)
 
     def body(self) -> Graph:
-        return Graph(self.rng, self.dtype, self.opset, self.depth + 1, [], self.constants, self.inputs, self.names)
+        return Graph(self.constants, self.counter, [], self.rng, self.dtype, self.opset, self.depth + 1, self.inputs)
 
 
 def unary(graph: Graph, values: list[Value]) -> Value:
     x = graph.rng.choice(values)
-    return graph.add(graph.rng.choice(UNARY if graph.dtype == "float64" else UNARY_OF_FLOAT32), [x.name], x.size)
+    return graph.value(graph.rng.choice(UNARY if graph.dtype == "float64" else UNARY_OF_FLOAT32), [x.name], x.size)
 
 
 def binary(graph: Graph, values: list[Value]) -> Value:
@@ -93,29 +79,29 @@ def binary(graph: Graph, values: list[Value]) -> Value:
     others = [one.name for one in values if one.size == x.size] + [graph.drawn("X", (1, 1, x.size))] * 2
     if graph.opset < 7:  # broadcasting had an attribute
         others = [one.name for one in values if one.size == x.size]
-    mixed = graph.add(graph.rng.choice(("Add", "Sub", "Mul")), [x.name, graph.rng.choice(others)], x.size)
-    return graph.add("Tanh", [mixed.name], x.size)
+    mixed = graph.value(graph.rng.choice(("Add", "Sub", "Mul")), [x.name, graph.rng.choice(others)], x.size)
+    return graph.value("Tanh", [mixed.name], x.size)
 
 
 def matmul(graph: Graph, values: list[Value]) -> Value:
     x, size = graph.rng.choice(values), graph.rng.randint(1, 6)
-    return graph.add("MatMul", [x.name, graph.drawn("W", (x.size, size))], size)
+    return graph.value("MatMul", [x.name, graph.drawn("W", (x.size, size))], size)
 
 
 def concat(graph: Graph, values: list[Value]) -> Value:
     parts = [graph.rng.choice(values) for _ in range(graph.rng.randint(1, 3))]
-    return graph.add("Concat", [one.name for one in parts], sum(one.size for one in parts), axis=2)
+    return graph.value("Concat", [one.name for one in parts], sum(one.size for one in parts), axis=2)
 
 
 def reshaped(graph: Graph, values: list[Value]) -> Value:
     """[T, N, F] -> [N, F, T] -> [N * F, T] -> [N, F, T] -> [T, N, F]."""
     x = graph.rng.choice(values)
-    turned = graph.add("Transpose", [x.name], x.size, perm=[1, 2, 0])
-    shape = graph.add("Shape", [turned.name], 3)
-    rows = graph.add("Flatten", [turned.name], 0, axis=2)
+    turned = graph.value("Transpose", [x.name], x.size, perm=[1, 2, 0])
+    shape = graph.value("Shape", [turned.name], 3)
+    rows = graph.value("Flatten", [turned.name], 0, axis=2)
     operator = graph.rng.choice(("Neg", "Abs"))
-    back = graph.add("Reshape", [graph.add(operator, [rows.name], 0).name, shape.name], x.size)
-    return graph.add("Transpose", [back.name], x.size, perm=[2, 0, 1])
+    back = graph.value("Reshape", [graph.value(operator, [rows.name], 0).name, shape.name], x.size)
+    return graph.value("Transpose", [back.name], x.size, perm=[2, 0, 1])
 
 
 def recurrent(graph: Graph, values: list[Value]) -> Value:
@@ -124,7 +110,7 @@ def recurrent(graph: Graph, values: list[Value]) -> Value:
     H, direction = rng.randint(1, 6), rng.choice(("forward", "reverse", "bidirectional"))
     D, layout = 2 if direction == "bidirectional" else 1, rng.randint(0, 1) if graph.opset >= 14 else 0
     G = GATES[operator]
-    source = graph.add("Transpose", [x.name], x.size, perm=[1, 0, 2]).name if layout else x.name
+    source = graph.value("Transpose", [x.name], x.size, perm=[1, 0, 2]).name if layout else x.name
     inputs = [source, graph.drawn("W", (D, G * H, x.size)), graph.drawn("R", (D, G * H, H))]
     inputs.append(graph.drawn("B", (D, 2 * G * H)) if rng.random() < 0.7 else "")
     states = ("N", D, H) if layout else (D, "N", H)
@@ -149,10 +135,10 @@ def recurrent(graph: Graph, values: list[Value]) -> Value:
     Y = graph.name()
     graph.nodes.append(node(operator, inputs, [Y], name=f"{operator} {Y}", **attributes))
     if not layout:  # [T, D, N, H] -> [T, N, D, H]
-        Y = graph.add("Transpose", [Y], H, perm=[0, 2, 1, 3]).name
-    rows = graph.add("Reshape", [Y, graph.constant(np.array([0, 0, D * H]))], D * H)
-    bounded = graph.add("Tanh", [rows.name], D * H)
-    return graph.add("Transpose", [bounded.name], D * H, perm=[1, 0, 2]) if layout else bounded
+        Y = graph.value("Transpose", [Y], H, perm=[0, 2, 1, 3]).name
+    rows = graph.value("Reshape", [Y, graph.integers(0, 0, D * H)], D * H)
+    bounded = graph.value("Tanh", [rows.name], D * H)
+    return graph.value("Transpose", [bounded.name], D * H, perm=[1, 0, 2]) if layout else bounded
 
 
 def hidden(graph: Graph, values: list[Value]) -> Value:
@@ -160,8 +146,7 @@ def hidden(graph: Graph, values: list[Value]) -> Value:
     rng, x = graph.rng, graph.rng.choice(values)
     if graph.opset < FIRST_OPSET_OF_HIDDEN or graph.dtype != "float32":
         return recurrent(graph, values)
-    kind, twist = rng.choice(tuple(GATES)), rng.choice(TWISTS)
-    g = Nodes(graph.constants, graph.names, graph.nodes)  # shares what the graph has
+    g, kind, twist = graph, rng.choice(tuple(GATES)), rng.choice(TWISTS)
     w = weights(g, kind, rng.randrange(2**32), x.size)
     first = g.add("Gather", x.name, g.constant(0, np.int64), axis=0)
     states = [g.add("Tanh", g.add("MatMul", first, graph.drawn("W", (x.size, H))))] * (2 if kind == "LSTM" else 1)
@@ -179,7 +164,7 @@ def hidden(graph: Graph, values: list[Value]) -> Value:
     mixed = g.add("Add", Y, g.add("MatMul", x.name, graph.drawn("W", (x.size, H))))
     for state in states:
         mixed = g.add("Add", mixed, g.add("Unsqueeze", state, g.integers(0)))
-    return graph.add("Tanh", [mixed], H)
+    return graph.value("Tanh", [mixed], H)
 
 
 def choice(graph: Graph, values: list[Value]) -> Value:
@@ -190,11 +175,11 @@ def choice(graph: Graph, values: list[Value]) -> Value:
         seen = list(values)
         for _ in range(graph.rng.randint(1, 3)):
             seen.append(drawn_node(inner, seen))
-        result = inner.add("MatMul", [seen[-1].name, inner.drawn("W", (seen[-1].size, size))], size)
+        result = inner.value("MatMul", [seen[-1].name, inner.drawn("W", (seen[-1].size, size))], size)
         outputs = [helper.make_tensor_value_info(result.name, FLOATS[graph.dtype], None)]
         branches.append(helper.make_graph(inner.nodes, "branch", [], outputs))
     graph.inputs.setdefault("flag", ())
-    return graph.add("If", ["flag"], size, then_branch=branches[0], else_branch=branches[1])
+    return graph.value("If", ["flag"], size, then_branch=branches[0], else_branch=branches[1])
 
 
 KINDS = {unary: 3, binary: 3, matmul: 2, concat: 2, reshaped: 2, recurrent: 4, hidden: 1, choice: 1}
@@ -232,7 +217,7 @@ class Drawn:
 def drawn_model(seed: int) -> Drawn:
     rng = random.Random(seed)
     dtype = rng.choices(list(FLOATS), [4, 1])[0]
-    graph = Graph(rng, dtype, rng.choice(OPSETS))
+    graph = Graph(rng=rng, dtype=dtype, opset=rng.choice(OPSETS))
     values = [Value("x", 3), Value("z", 5)]
     while len(values) < 6 or rng.random() < 0.75 or not any(one.op_type in GATES for one in graph.nodes):
         values.append(drawn_node(graph, values))

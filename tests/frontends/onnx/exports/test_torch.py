@@ -10,18 +10,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
 import pytest
 from peers import run_openvino
-from whole_models import check_calls
+from whole_models import check_calls, onnxruntime_witness
 
 from pyrnnx import load
 from pyrnnx.frontends.onnx import NodeLayer, read_model
 from pyrnnx.frontends.openvino import write_model as write_ir
 from pyrnnx.testing.numbers import Array
 
+pytest.importorskip("torch")
+
+import hidden_exports
+
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch")
-
 T, N, I, H = 6, 3, 5, 7
 # float32 on both sides: some 2^-24 of sums of some ten terms, through 3 layers and 6 steps.
 TOLERANCE = 5e-6
@@ -107,3 +111,15 @@ def test_equals_torch(case: Case, tmp_path: Path) -> None:
     for results in (load(path)(given).values(), run_openvino(path, given)):
         for result, expected in zip(results, witness(given), strict=True):
             np.testing.assert_allclose(result, expected, rtol=0, atol=4 * TOLERANCE)
+
+
+def test_hidden_layers(tmp_path: Path) -> None:
+    """Exports without recurrent nodes."""
+    hidden_exports.write(tmp_path)
+    paths = sorted(tmp_path.glob("*.onnx"))
+    assert len(paths) == 31
+    for path in paths:
+        proto, model = onnx.load(path), load(path)
+        assert len(model.layers) == (2 if path.stem.endswith(("two", "both")) else 1), path.stem
+        X = np.random.default_rng(0).uniform(-1, 1, (hidden_exports.T, 1, hidden_exports.I)).astype(np.float32)
+        check_calls(model, onnxruntime_witness(proto), {proto.graph.input[0].name: X}, atol=TOLERANCE)

@@ -8,8 +8,8 @@ from onnx_models import case_model
 from rows import each_row
 from whole_models import check_calls
 
-from pyrnnx import ArgumentError, PyrnnxWarning, RecurrentOp, reference
-from pyrnnx.frontends.onnx import gru, read_model
+from pyrnnx import PyrnnxWarning, reference
+from pyrnnx.frontends.onnx import read_model
 from pyrnnx.testing.cases import Case, make_arrays
 
 CASE = Case("gru", "GRU", {}, ("B", "initial_h"))
@@ -25,10 +25,3 @@ def test_models_run_without_a_clip(clip: float, constant: tuple[str, ...]) -> No
     proto.graph.node[0].attribute.append(onnx.helper.make_attribute("clip", clip))
     with pytest.warns(PyrnnxWarning, match=r"GRU.*: clip is 0, .*; it is read as no clip"):
         check_calls(read_model(proto), lambda arrays: reference.run("GRU", **weights, **arrays), inputs)
-
-
-def test_elsewhere_it_is_an_error() -> None:
-    with pytest.raises(ArgumentError, match="clip is 0"):
-        gru(ARRAYS["X"], ARRAYS["W"], ARRAYS["R"], clip=0.0)
-    with pytest.raises(ArgumentError, match="clip is 0"):
-        RecurrentOp("GRU", 3, clip=0.0)

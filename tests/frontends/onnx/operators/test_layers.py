@@ -13,8 +13,8 @@ from rows import each_row
 from pyrnnx import ArgumentError, Layer, UnsupportedError
 from pyrnnx.frontends.onnx import NodeLayer, from_node
 from pyrnnx.frontends.onnx.operators.layers import unbound_node
-from pyrnnx.testing.cases import OPERATORS, OPTIONAL, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
-from pyrnnx.testing.numbers import Array, assert_close
+from pyrnnx.testing.cases import OPERATORS, OPTIONAL, RUNTIME_INPUTS, Case, make_arrays
+from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.onnx_models import make_node
 
 STATES = ("initial_h", "initial_c")
@@ -76,23 +76,6 @@ def test_streams_that_constants_rule_out() -> None:
     for constants in (("sequence_lens",), ("initial_h",), ("initial_c",), ("sequence_lens", *STATES)):
         with pytest.raises(UnsupportedError, match=rf"LSTM: stream: {', '.join(sorted(constants))} are constants"):
             layer_of("LSTM", arrays, *constants).stream(3)
-
-
-@each_row("layout", [0, 1])
-@each_row("operator", OPERATORS)
-def test_a_stream_begins_with_constant_states(operator: str, layout: int) -> None:
-    arrays = arrays_of(operator)
-    del arrays["sequence_lens"]
-    if layout:
-        arrays |= {name: np.ascontiguousarray(arrays[name].swapaxes(0, 1)) for name in ("X", *STATES) if name in arrays}
-    states = [name for name in STATES if name in arrays]
-    expected = expected_outputs(Case("stream", operator, {"layout": layout}), arrays)
-    stream = layer_of(operator, arrays, *states, layout=layout).stream(3)
-    for _ in range(2):
-        pieces = [stream.push(piece) for piece in np.split(arrays["X"], [1, 3], axis=layout)]
-        assert_close((np.concatenate(pieces, axis=layout), *stream.state), expected, 1e-6)  # float32, 4 steps
-        stream.reset()
-        assert_equal(stream.state, tuple(arrays[name] for name in states))
 
 
 def test_copies() -> None:

@@ -47,12 +47,6 @@ def around(nodes: list[Any], outputs: list[str], constants: dict[str, Any] | Non
     return simple_model([*first, *nodes], inputs, ["y", *outputs], {**GRU, **COUNTS, **(constants or {})})
 
 
-def siblings() -> Sample:
-    nodes = [loop("h", ["a", "as"], step()), loop("a", ["b", "bs"], step(), "two"), node("Add", ["h", "b"], ["z"])]
-    inputs = {"x": X, "flag": np.array(True)}
-    return around(nodes, ["a", "as", "b", "bs", "z"]), inputs, ["first", "a/body/h_next", "b/body/h_next"]
-
-
 def nested() -> Sample:
     """Inputs of the inner body hide those of the outer one, which hide values of the graph."""
     inner = [
@@ -82,7 +76,7 @@ def scans() -> Sample:
     return around(nodes, ["a", "as", "b", "bs"], constants), inputs, []
 
 
-SAMPLES: tuple[Callable[[], Sample], ...] = (siblings, nested, scans)
+SAMPLES: tuple[Callable[[], Sample], ...] = (nested, scans)
 
 
 @each_row("make", SAMPLES)

@@ -45,10 +45,6 @@ CHAINS: dict[str, Chain] = {
         [node("DequantizeLinear", ["W8", "scale", "zero"], ["W"])],
         {"W8": codes(W, 7), "scale": np.array(0.01, np.float32), "zero": np.array(7, np.int8)},
     ),
-    "DequantizeLinear by rows": (
-        [node("DequantizeLinear", ["W8", "scale"], ["W"], axis=1)],
-        {"W8": codes(W), "scale": np.linspace(0.01, 0.02, 3 * H, dtype=np.float32)},
-    ),
     "a shape": (
         [
             *(node("Shape", ["R"], ["shape"]), node("Gather", ["shape", "last"], ["h"])),
@@ -58,10 +54,6 @@ CHAINS: dict[str, Chain] = {
         {"last": np.array(2), "sizes": np.array([1, 6 * H])},
     ),
     "a Constant": ([node("Constant", [], ["W"], value=numpy_helper.from_array(W))], {}),
-    "ten steps": (
-        [node("Identity" if k % 2 else "Neg", [f"W{k}"], [f"W{k + 1}" if k < 9 else "W"]) for k in range(10)],
-        {"W0": W},
-    ),
     "shared": (
         [node("Split", ["both", "parts"], ["W", "R"], axis=2)],
         {"both": np.concatenate([W, R], axis=2), "parts": np.array([I, H])},

@@ -27,8 +27,6 @@ WITHOUT_STEPS = {
     "two layers": f"""(float[N, 3] X) => (float[N, 3] Y) {WEIGHTS}
         {{ V = Constant<value = float[3, 3] {{9, 8, 7, 6, 5, 4, 3, 2, 1}}>()
             a = MatMul(X, W) b = Tanh(a) Y = MatMul(b, V) }}""",
-    "products without activations": f"""(float[N, 3] X) => (float[N, 3] Y) {WEIGHTS}
-        {{ a = MatMul(X, W) Y = MatMul(a, W) }}""",
     "factors of nodes without names": f"""(float[N, 3] X, float[2, N] Z) => (float[2, 3] Y) {WEIGHTS}
         {{ ,a = TopK("", X) b = MatMul(Z, a) Y = Tanh(b) }}""",
     "loop without products": f"""(float[N, 3] X, int64 M) => (float[N, 3] Y) {WEIGHTS}

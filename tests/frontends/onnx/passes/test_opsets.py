@@ -15,7 +15,6 @@ from rows import each_row
 
 from pyrnnx import UnsupportedError, reference
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.onnxruntime import InferenceSession
 from pyrnnx.testing.numbers import Array
 
 node = helper.make_node
@@ -94,13 +93,6 @@ def test_old_opsets_in_bodies() -> None:
     model = read_model(proto)
     np.testing.assert_allclose(model(X, np.array(True))["out"], reference.lstm(X + ONE, **WEIGHTS)[0], atol=2e-6)
     np.testing.assert_array_equal(model(X, np.array(False))["out"], X[:, np.newaxis])
-
-
-def test_the_drop_in_has_the_opsets_of_the_model_that_it_makes() -> None:
-    proto = model_of("Mul that broadcasts", 6)
-    session = InferenceSession(proto.SerializeToString())
-    assert list(session.layers) == ["lstm"]
-    np.testing.assert_array_equal(session.run(None, {"x": X})[0], read_model(proto)(X)["y"])
 
 
 def test_files_before_opsets() -> None:

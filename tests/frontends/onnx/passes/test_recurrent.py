@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from onnx import helper
 from onnx_models import LSTM, branches, case_model, lstm_node, simple_model, weights_of
-from rows import each_row
 
-from pyrnnx import ArgumentError, Layer, reference
+from pyrnnx import Layer, reference
 from pyrnnx.frontends.onnx import NodeLayer, UnboundNode, read_model
 from pyrnnx.testing.cases import expected_outputs, make_arrays
 from pyrnnx.testing.numbers import assert_close, tolerance_of
@@ -35,24 +34,6 @@ def test_layer_with_computed_weights() -> None:
         found(given["X"], W, R, B, initial_c=given["initial_c"]), expected_outputs(LSTM, make_arrays(LSTM)), TOLERANCE
     )
     assert "UnboundNode LSTM 'it'" in repr(found)
-
-
-@each_row(
-    ("arguments", "named", "words"),
-    [
-        (1, {}, "R is missing; it is required"),
-        (3, {"H": 1, "Z": 1}, "argument 'Z' is unknown; expected X, W, R, B, sequence_lens, initial_h"),
-        (3, {"R": 1}, "R was given twice"),
-        (9, {}, "9 arrays were given; expected at most 8: X, W, R, B, sequence_lens"),
-    ],
-    ids=["missing", "unknown", "twice", "too many"],
-)
-def test_calls_of_computed_weights_that_do_not_fit(arguments: int, named: dict[str, Any], words: str) -> None:
-    model, _ = case_model(LSTM, ("B", "initial_h"))
-    layer = read_model(model).layers[0]
-    with pytest.raises(ArgumentError) as caught:
-        layer(*[np.ones((1, 1, 1), np.float32)] * arguments, **named)
-    assert words in str(caught.value)
 
 
 def test_layers_in_branches() -> None:

@@ -11,16 +11,12 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 
-from hidden_layers import H, I, N, T, loop, scan, stacked, unrolled
+from hidden_layers import H, I, N, check, inputs_of, loop, scan, stacked, unrolled
 from rows import each_row, few_rows
-from whole_models import check_calls, onnxruntime_witness
 
 from pyrnnx.frontends.onnx import NodeLayer, read_model
 from pyrnnx.frontends.onnx.passes.hidden import hidden_layers
-from pyrnnx.testing.numbers import Array
 
-# Sums of fewer than ten products, in another order, through four steps: some 2^-24.
-TOLERANCE = 1e-6
 Make = Callable[..., onnx.ModelProto]
 KINDS = ("RNN", "GRU", "LSTM")
 
@@ -62,22 +58,6 @@ def of_each_twist(rows: list[Any]) -> list[int]:
 
 def name_of(value: Any) -> str:
     return value.__name__ if callable(value) else str(value)
-
-
-def inputs_of(model: onnx.ModelProto, steps: int = T) -> dict[str, Array]:
-    rng = np.random.default_rng(0)
-    sizes = {"T": steps, "N": N}
-    shapes = {
-        value.name: [one.dim_value or sizes[one.dim_param] for one in value.type.tensor_type.shape.dim]
-        for value in model.graph.input
-    }
-    return {name: rng.uniform(0.3, 1, shape).astype(np.float32) for name, shape in shapes.items()}
-
-
-def check(proto: onnx.ModelProto) -> Any:
-    model = read_model(proto)
-    check_calls(model, onnxruntime_witness(proto), inputs_of(proto), atol=TOLERANCE)
-    return model
 
 
 @few_rows(

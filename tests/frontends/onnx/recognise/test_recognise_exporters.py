@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -27,33 +26,19 @@ from exporter_graphs import (
     torch_masked,
     torch_one_step,
 )
+from hidden_layers import TOLERANCE, inputs_of
+from hidden_layers import check as compared
 from rows import each_row
 from whole_models import check_calls, onnxruntime_witness
 
 from pyrnnx import PyrnnxError
-from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx import Model, read_model
 from pyrnnx.frontends.onnx.passes.hidden import hidden_layers
 from pyrnnx.frontends.openvino import read_model as read_ir
 
-TOLERANCE = 1e-6  # sums of fewer than ten products, in another order, through nine steps
 
-
-def inputs_of(proto: onnx.ModelProto, rows: int = 2, steps: int = 6) -> dict[str, Any]:
-    rng, sizes = np.random.default_rng(rows), {"N": rows, "T": steps, "B": rows + 1}
-    shapes = {
-        value.name: [dim.dim_value or sizes[dim.dim_param] for dim in value.type.tensor_type.shape.dim]
-        for value in proto.graph.input
-    }
-    inputs = {name: rng.uniform(-1, 1, shape).astype(np.float32) for name, shape in shapes.items()}
-    inputs["X"][:, 1::2] *= inputs["X"][:, 1::2, :1] > 0  # rows of zeros, which a mask leaves out
-    return inputs
-
-
-def check(proto: onnx.ModelProto) -> Any:
-    model = read_model(proto)
-    others = [inputs_of(proto, rows=3), inputs_of(proto, rows=1, steps=9)]
-    check_calls(model, onnxruntime_witness(proto), inputs_of(proto), *others, atol=TOLERANCE)
-    return model
+def check(proto: onnx.ModelProto) -> Model:
+    return compared(proto, inputs_of(proto), inputs_of(proto, rows=3), inputs_of(proto, rows=1, steps=9))
 
 
 EXPORTS = {

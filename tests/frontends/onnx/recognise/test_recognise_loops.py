@@ -10,15 +10,15 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 
+from hidden_layers import TOLERANCE, check
 from rows import each_row
-from whole_models import check_calls, onnxruntime_witness
+from whole_models import onnxruntime_witness
 
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.passes.hidden import hidden_layers
 
 I, H, N = 3, 4, 4
-TOLERANCE = 1e-6  # sums of fewer than ten products, in another order, through five steps
 RNG = np.random.default_rng(1)
 WEIGHTS = {"W": RNG.normal(size=(I, H)), "R": RNG.normal(size=(H, H)), "zeros": np.zeros((5, 1, I))}
 WEIGHTS |= {"wide_W": RNG.normal(size=(I, 2 * H)), "wide_R": RNG.normal(size=(H, 2 * H))}
@@ -97,11 +97,10 @@ def test_loops_that_a_number_in_the_condition_ends(name: str, trips: str) -> Non
         }}"""
     )
     proto.graph.node[-1].input[0] = trips
-    model, witness = read_model(proto), onnxruntime_witness(proto)
-    assert len(model.layers) == is_layer, model.layers.why_none
     inputs = {"X": RNG.normal(size=(5, N, 3)).astype(np.float32), "h0": RNG.normal(size=(N, 4)).astype(np.float32)}
     calls = ({**inputs, "M": np.array(number)} for number in (5, 2, 1, 0, 3 - 2**32))
-    check_calls(model, witness, *calls, atol=TOLERANCE)
+    model = check(proto, *calls)
+    assert len(model.layers) == is_layer, model.layers.why_none
 
 
 MASKED = {
@@ -125,7 +124,7 @@ def test_results_beside_a_masked_state(name: str) -> None:
     )
     arrays = {"X": RNG.normal(size=(5, 4, 3)).astype(np.float32), "h0": RNG.normal(size=(4, 4)).astype(np.float32)}
     inputs = {**arrays, "mask": RNG.integers(0, 2, (5, 4, 1)).astype(bool)}
-    check_calls(read_model(proto), onnxruntime_witness(proto), inputs, atol=TOLERANCE)
+    check(proto, inputs)
 
 
 def test_a_mask_whose_rows_are_computed_from_the_input() -> None:
@@ -142,13 +141,12 @@ def test_a_mask_whose_rows_are_computed_from_the_input() -> None:
             }> (h0, Xt, masks)
         }"""
     )
-    model = read_model(proto)
-    assert len(model.layers) == 1, model.layers.why_none
     calls = [
         {"X": RNG.normal(size=(rows, 5, 3)).astype(np.float32), "mask": RNG.integers(0, 2, (rows, 5)).astype(bool)}
         for rows in (3, 1)
     ]
-    check_calls(model, onnxruntime_witness(proto), *calls, atol=TOLERANCE)
+    model = check(proto, *calls)
+    assert len(model.layers) == 1, model.layers.why_none
 
 
 def steps(*, before: str = "", state: str = "h0", W: str = "W", R: str = "R", after: str = "n{} = Tanh(s{})") -> str:
@@ -258,6 +256,5 @@ def test_lookalikes(name: str) -> None:
         {key: RNG.normal(size=shape).astype(np.float32 if shape else bool) for key, shape in shapes.items()}
         for shapes in calls
     ]
-    model = read_model(proto)
-    check_calls(model, onnxruntime_witness(proto), *arrays, atol=TOLERANCE)
+    check(proto, *arrays)
     assert read_model(hidden_layers(proto, "model").model).outputs  # no name is defined twice

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -102,13 +101,6 @@ def test_stacks(name: str, batch_first: bool, opset: int) -> None:
             assert found.op == layer.op
             for key, array in layer.weights.items():
                 np.testing.assert_array_equal(found.weights[key], array, strict=True)
-    operators = Counter(node.op_type for node in write_model(stack).graph.node)  # as few as possible between layers
-    both = stack.num_directions.count(2)
-    ends = batch_first + (batch_first and stack.num_directions[-1] == 1)  # at the end, one Transpose does for both
-    joins = sum(sum(count > 0 for count in form.counts) > 1 for form in stack.state_forms if form.is_joined)
-    assert (operators["Transpose"], operators["Reshape"], operators["Concat"]) == (both + ends, both, joins)
-    assert operators["Squeeze"] == len(stack.layers) - both
-    assert sum(operators.values()) == len(stack.layers) * 2 + both + ends + joins
 
 
 @each_row("convention", [*ONNX_LAYOUTS, OPENVINO_SEQUENCE], ids=str)
@@ -243,20 +235,8 @@ def test_names() -> None:
 
 def test_sizes_are_free() -> None:
     model = write_model(random_stack("bidirectional", batch_first=True), inputs=ALL)
-    shapes = {
-        one.name: [d.dim_param or d.dim_value for d in one.type.tensor_type.shape.dim]
-        for one in (*model.graph.input, *model.graph.output)
-    }
-    state = [6, "batch_size", 5]
-    assert shapes == {
-        "X": ["batch_size", "seq_length", I],
-        "sequence_lens": ["batch_size"],
-        **dict.fromkeys(("initial_h", "initial_c", "Y_h", "Y_c"), state),  # none is changed
-        "Y": ["batch_size", "seq_length", 10],
-    }
     for shape in ((1, 1, I), (3, 7, I), (3, 0, I), (0, 2, I)):
-        X = np.ones(shape, np.float32)
-        feed = {"X": X, "sequence_lens": np.full(shape[0], shape[1], np.int32)}
+        feed = {"X": np.ones(shape, np.float32), "sequence_lens": np.full(shape[0], shape[1], np.int32)}
         feed |= {key: np.zeros((6, shape[0], 5), np.float32) for key in ALL[1:]}
         assert by_us(model, feed)[0].shape == (*shape[:2], 10)
 
