@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx._internal import html
 from pyrnnx.cli.output import console
+from pyrnnx.errors import printable
 from pyrnnx.layers.facts import Facts
 from pyrnnx.models.model import LayerValue
 from pyrnnx.operator.conventions import AXIS_NAMES, CALL_ARGUMENTS, OUTPUTS
@@ -42,8 +43,8 @@ def page(
     out = console(width=COLUMNS, color_system=None)
     with out.capture() as captured:
         out.print(*shown, sep="\n")
-    tables = "\n".join(html.text(line.rstrip()) for line in captured.get().splitlines())
-    return _TEMPLATE.format(title=html.text(title), layers="".join(_layer(*parts) for parts in layers), tables=tables)
+    tables = "\n".join(_text(line.rstrip()) for line in captured.get().splitlines())
+    return _TEMPLATE.format(title=_text(title), layers="".join(_layer(*parts) for parts in layers), tables=tables)
 
 
 def _layer(layer: Any, facts: Facts, values: Mapping[str, LayerValue]) -> str:
@@ -69,5 +70,9 @@ def _value(argument: str, layer: Any, facts: Facts, values: Mapping[str, LayerVa
 
 
 def _box(title: str, *notes: str, css: str = "value") -> str:
-    lines = "".join(f"<br><small>{html.text(note)}</small>" for note in notes if note)
-    return f'<p class="{css}"><b>{html.text(title)}</b>{lines}</p>'
+    lines = "".join(f"<br><small>{_text(note)}</small>" for note in notes if note)
+    return f'<p class="{css}"><b>{_text(title)}</b>{lines}</p>'
+
+
+def _text(value: str) -> str:
+    return escape(printable(value))
