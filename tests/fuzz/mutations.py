@@ -14,6 +14,7 @@ from lxml import etree
 from onnx.defs import get_all_schemas
 
 Rng = random.Random
+Root = etree._Element
 
 INTEGERS = (
     -(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 5, 7, 64, 127, 255, 2**16, 2**28, 2**31 - 1, 2**31, 2**40, 2**62, 2**63 - 1
@@ -21,46 +22,9 @@ INTEGERS = (
 LARGEST = 100_000  # bytes or fields that a broken file may grow to
 
 
-def flip(data: bytearray, rng: Rng, other: bytes) -> None:
-    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-
-
-def overwrite(data: bytearray, rng: Rng, other: bytes) -> None:
-    place, size = rng.randrange(len(data)), rng.choice((1, 2, 4, 8))
-    data[place : place + size] = (rng.choice(INTEGERS) % 2 ** (8 * size)).to_bytes(size, "little")
-
-
-def insert(data: bytearray, rng: Rng, other: bytes) -> None:
-    place = rng.randrange(len(data))
-    data[place:place] = rng.randbytes(rng.choice((1, 2, 4, 30)))
-
-
-def delete(data: bytearray, rng: Rng, other: bytes) -> None:
-    place = rng.randrange(len(data))
-    del data[place : place + rng.choice((1, 2, 8, 100))]
-
-
-def repeat(data: bytearray, rng: Rng, other: bytes) -> None:
-    place, target = rng.randrange(len(data)), rng.randrange(len(data))
-    data[target:target] = data[place : place + rng.choice((1, 8, 100))] * rng.choice((1, 2, 30))
-
-
-def truncate(data: bytearray, rng: Rng, other: bytes) -> None:
-    del data[rng.randrange(len(data)) :]
-
-
-def splice(data: bytearray, rng: Rng, other: bytes) -> None:
-    data[rng.randrange(len(data)) :] = other[rng.randrange(len(other) or 1) :]
-
-
-def noise(data: bytearray, rng: Rng, other: bytes) -> None:
-    keep = rng.choice((0, 0, 20, 80))
-    data[keep:] = rng.randbytes(rng.randrange(200))
-
-
-BYTES: tuple[Callable[[bytearray, Rng, bytes], None], ...] = (
-    flip, flip, overwrite, overwrite, insert, delete, repeat, truncate, splice, noise,
-)  # fmt: skip
+def how_many(rng: Rng) -> int:
+    """Few: what is broken in many places is refused for the first of them."""
+    return rng.choice((1, 1, 1, 2, 4))
 
 
 def broken_bytes(data: bytes, other: bytes, rng: Rng) -> bytes:
@@ -68,8 +32,28 @@ def broken_bytes(data: bytes, other: bytes, rng: Rng) -> bytes:
     result = bytearray(data)
     for _ in range(how_many(rng)):
         if 0 < len(result) < LARGEST:
-            rng.choice(BYTES)(result, rng, other)
+            _break_bytes(result, other, rng)
     return bytes(result)
+
+
+def _break_bytes(data: bytearray, other: bytes, rng: Rng) -> None:
+    place, size = rng.randrange(len(data)), rng.choice((1, 2, 4, 8, 100))
+    match rng.choice(("flip", "flip", "number", "number", "insert", "delete", "repeat", "truncate", "splice")):
+        case "flip":
+            data[place] ^= 1 << rng.randrange(8)
+        case "number":
+            size = min(size, 8)
+            data[place : place + size] = (rng.choice(INTEGERS) % 2 ** (8 * size)).to_bytes(size, "little")
+        case "insert":
+            data[place:place] = rng.randbytes(size)
+        case "delete":
+            del data[place : place + size]
+        case "repeat":
+            data[place:place] = data[place : place + size] * rng.choice((1, 2, 30))
+        case "truncate":
+            del data[place:]
+        case "splice":
+            data[place:] = other[rng.randrange(len(other) or 1) :]
 
 
 def broken_numbers(data: bytes, rng: Rng) -> bytes:
@@ -83,14 +67,8 @@ def broken_numbers(data: bytes, rng: Rng) -> bytes:
     return bytes(result)
 
 
-def how_many(rng: Rng) -> int:
-    """Few: what is broken in many places is refused for the first of them."""
-    return rng.choice((1, 1, 1, 2, 4))
-
-
-OP_TYPES = tuple(sorted({schema.name for schema in get_all_schemas()}))
 NAMES = {
-    "op_type": OP_TYPES,
+    "op_type": tuple(sorted({schema.name for schema in get_all_schemas()})),
     "domain": ("", "ai.onnx", "com.microsoft", "ai.onnx.ml", "test"),
     "key": ("location", "offset", "length", "checksum"),
     "value": (*map(str, INTEGERS), "../weights.bin", "/dev/zero", "a\0b", "x" * 5000, ".", "weights.bin"),
@@ -99,8 +77,9 @@ TEXTS = ("", "X", "Y", "\0", "forward", "reverse", "bidirectional", "Relu", "Aff
 NUMBERS = (float("nan"), float("inf"), -1.0, 0.0, 0.5, 1.0, 1e30)
 
 
-def break_model(model: Any, other: Any, rng: Rng) -> None:
-    """Some fields of an onnx.ModelProto altered; `other` lends messages to it."""
+def broken_model(data: bytes, other: bytes, rng: Rng) -> bytes:
+    """An ONNX file with some fields altered; the other lends messages."""
+    model, lender = onnx.ModelProto.FromString(data), onnx.ModelProto.FromString(other)
     for _ in range(how_many(rng)):
         messages = list(_walk(model))
         if len(messages) < LARGEST // 10:
@@ -108,58 +87,54 @@ def break_model(model: Any, other: Any, rng: Rng) -> None:
             field = rng.choice(message.DESCRIPTOR.fields)
             if rng.random() < 0.8 and message.ListFields():  # mostly what is there
                 field = rng.choice(message.ListFields())[0]
-            _break_field(message, field, messages, other, rng)
+            _break_field(message, field, messages, lender, rng)
+    return bytes(model.SerializePartialToString())
 
 
 def _walk(message: Any, depth: int = 0) -> Iterator[Any]:
     yield message
     for field, value in message.ListFields():
         if field.message_type is not None and depth < 50:
-            for inner in value if _is_repeated(value) else [value]:
+            for inner in value if isinstance(value, MutableSequence) else [value]:
                 yield from _walk(inner, depth + 1)
-
-
-def _is_repeated(value: Any) -> bool:
-    return isinstance(value, MutableSequence)
 
 
 def _break_field(message: Any, field: Any, messages: list[Any], other: Any, rng: Rng) -> None:
     value = getattr(message, field.name)
-    if rng.random() < 0.05:
-        message.ClearField(field.name)
-    elif field.message_type is None:
-        if not _is_repeated(value):
-            setattr(message, field.name, _scalar(message, field, messages, rng))
-        else:
-            _break_sequence(value, lambda: _scalar(message, field, messages, rng), rng)
-    else:
-        pool = [one for one in (*messages, *_walk(other)) if one.DESCRIPTOR is field.message_type]
+
+    def new() -> Any:
+        if field.message_type is None:
+            return _scalar(message, field, messages, rng)
         lent = field.message_type._concrete_class()
+        pool = [inner for inner in (*messages, *_walk(other)) if inner.DESCRIPTOR is field.message_type]
         if pool and rng.random() < 0.9:  # it may hold the message that it comes to: a graph in itself
             lent.CopyFrom(rng.choice(pool))
-        if _is_repeated(value):
-            _break_sequence(value, lambda: lent, rng)
-        else:
-            value.CopyFrom(lent)
+        return lent
+
+    if rng.random() < 0.05:
+        message.ClearField(field.name)
+    elif isinstance(value, MutableSequence):
+        _break_sequence(value, new, rng)
+    elif field.message_type is None:
+        setattr(message, field.name, new())
+    else:
+        value.CopyFrom(new())
 
 
 def _break_sequence(values: Any, make: Callable[[], Any], rng: Rng) -> None:
-    place = rng.randrange(len(values) + 1)
-    choice = rng.random()
-    if choice < 0.4 and place < len(values):
-        new = [*values[:place], make(), *values[place + 1 :]]
-    elif choice < 0.6 and place < len(values):
-        new = [*values[:place], *values[place + 1 :]]
-    elif choice < 0.75:
-        new = [*values]
-        rng.shuffle(new)
-    elif choice < 0.85 and place < len(values):
-        new = [*values, *([values[place]] * rng.choice((1, 2, 70)))]
-    else:
-        new = [*values[:place], make(), *values[place:]]
-    copies = [
-        type(one).FromString(one.SerializePartialToString()) if hasattr(one, "DESCRIPTOR") else one for one in new
-    ]
+    place, old = rng.randrange(len(values) + 1), list(values)
+    match rng.choice(("replace", "replace", "delete", "shuffle", "repeat", "insert")):
+        case "replace":
+            old[place : place + 1] = [make()]
+        case "delete":
+            del old[place : place + 1]
+        case "shuffle":
+            rng.shuffle(old)
+        case "repeat":
+            old += old[place : place + 1] * rng.choice((1, 2, 70))
+        case "insert":
+            old.insert(place, make())
+    copies = [type(a).FromString(a.SerializePartialToString()) if hasattr(a, "DESCRIPTOR") else a for a in old]
     del values[:]
     values.extend(copies)
 
@@ -168,7 +143,9 @@ def _scalar(message: Any, field: Any, messages: list[Any], rng: Rng) -> Any:
     """A value of the field's type: one that means something, or that stands in another message."""
     kind = field.cpp_type
     if field.type == field.TYPE_BYTES:
-        return _data(getattr(message, field.name), rng)
+        value, text = getattr(message, field.name), rng.choice(TEXTS).encode()
+        data = value if isinstance(value, bytes) else rng.choice([*value, b""])
+        return rng.choice((text, broken_bytes(data, text, rng), broken_numbers(data, rng), broken_numbers(data, rng)))
     if kind == field.CPPTYPE_STRING:
         return _text(field.name, messages, rng)
     if kind == field.CPPTYPE_ENUM:
@@ -181,25 +158,12 @@ def _scalar(message: Any, field: Any, messages: list[Any], rng: Rng) -> Any:
     return max(low, min(number, 2**bits - 1))
 
 
-def _data(value: Any, rng: Rng) -> bytes:
-    data = value if isinstance(value, bytes) else rng.choice([*value, b""])
-    text = rng.choice(TEXTS).encode()
-    return rng.choice((text, broken_bytes(data, text, rng), broken_numbers(data, rng), broken_numbers(data, rng)))
-
-
 def _text(field: str, messages: list[Any], rng: Rng) -> str:
     if field in NAMES and rng.random() < 0.8:
         return rng.choice(NAMES[field])
-    found = [value for key, value in rng.choice(messages).ListFields() if key.type == key.TYPE_STRING]
-    texts = [text for value in found for text in ([value] if isinstance(value, str) else value)]
+    stored = [value for key, value in rng.choice(messages).ListFields() if key.type == key.TYPE_STRING]
+    texts = [text for value in stored for text in ([value] if isinstance(value, str) else value)]
     return rng.choice(texts if texts and rng.random() < 0.8 else TEXTS)
-
-
-def broken_model(data: bytes, other: bytes, rng: Rng) -> bytes:
-    """An ONNX file with some fields altered."""
-    model, lender = onnx.ModelProto.FromString(data), onnx.ModelProto.FromString(other)
-    break_model(model, lender, rng)
-    return bytes(model.SerializePartialToString())
 
 
 VALUES = (
@@ -212,10 +176,49 @@ VALUES = (
 ATTRIBUTES = (
     "id", "name", "type", "version", "shape", "element_type", "offset", "size", "precision", "names", "hidden_size",
 )  # fmt: skip
-Root = etree._Element
+CHANGES = (
+    "set", "set", "set", "number", "number", "text", "borrow", "borrow", "drop", "delete", "repeat", "move", "swap",
+)  # fmt: skip
+TAGS = {"set": ("data", "*"), "number": ("dim", "*"), "text": ("dim",)}  # of the elements that a change alters
 
 
-def _some(root: Root, rng: Rng, tag: str = "*", *, attributes: bool = False) -> Root:
+def broken_xml(data: bytes, other: bytes, rng: Rng) -> bytes:
+    """Return an XML file with some elements or attributes altered; the other lends elements and values."""
+    root, lender = etree.fromstring(data), etree.fromstring(other)
+    for _ in range(how_many(rng)):
+        _break_element(root, lender, rng)
+    return etree.tostring(root)
+
+
+def _break_element(root: Root, other: Root, rng: Rng) -> None:
+    change = rng.choice(CHANGES)
+    element = _some(root, rng, rng.choice(TAGS.get(change, ("*",))))
+    parent, keys = element.getparent(), list(element.attrib)
+    match change:
+        case "set":
+            element.set(str(rng.choice([*keys, rng.choice(ATTRIBUTES)])), rng.choice(VALUES))
+        case "number":
+            _nudge_number(element, rng)
+        case "text":
+            element.text = rng.choice(VALUES)
+        case "borrow" if keys:  # of the same attribute elsewhere
+            key = rng.choice(keys)
+            peers = [*root.iter(element.tag), *other.iter(element.tag)]
+            element.set(key, str(rng.choice([peer.get(key) for peer in peers if key in peer.attrib])))
+        case "drop" if keys:
+            del element.attrib[rng.choice(keys)]
+        case "delete" if parent is not None:
+            parent.remove(element)
+        case "repeat" if parent is not None:
+            for _ in range(rng.choice((1, 1, 2, 70))):
+                element.addnext(_copy(element))
+        case "move" if element not in (target := _some(root, rng, "*")).iterancestors() and element is not target:
+            target.append(element)
+        case "swap" if parent is not None and (lent := list(other.iter(element.tag))):
+            parent.replace(element, _copy(rng.choice(lent)))
+
+
+def _some(root: Root, rng: Rng, tag: str) -> Root:
     """Return an element below the root, mostly of the layer of an operation; the root if there is none.
 
     A wrong input, constant or output is mostly rejected in reading, which hides the rest.
@@ -223,22 +226,14 @@ def _some(root: Root, rng: Rng, tag: str = "*", *, attributes: bool = False) -> 
     operations = [layer for layer in root.iter("layer") if layer.get("type") not in ("Parameter", "Const", "Result")]
     for tops in [operations, [root]] if rng.random() < 0.7 else [[root]]:
         elements = [element for top in tops for element in top.iter(tag) if element is not root]
-        if attributes:
-            elements = [element for element in elements if element.attrib]
         if elements:
             return rng.choice(elements)
     return root
 
 
-def set_attribute(root: Root, rng: Rng, other: Root) -> None:
-    element = _some(root, rng, rng.choice(("data", "*")))
-    element.set(str(rng.choice([*element.attrib, rng.choice(ATTRIBUTES)])), rng.choice(VALUES))
-
-
-def nudge_number(root: Root, rng: Rng, other: Root) -> None:
+def _nudge_number(element: Root, rng: Rng) -> None:
     """Change a number in a dimension or attribute by one."""
-    element = _some(root, rng, rng.choice(("dim", "*")))
-    keys = [key for key in element.attrib if _is_number(element.get(key))]
+    keys = [key for key, text in element.attrib.items() if _is_number(text)]
     if keys:
         key = rng.choice(keys)
         element.set(key, str(int(element.get(key, "")) + rng.choice((-1, 1))))
@@ -246,70 +241,9 @@ def nudge_number(root: Root, rng: Rng, other: Root) -> None:
         element.text = str(int(element.text or "") + rng.choice((-1, 1)))
 
 
-def _is_number(text: str | None) -> bool:
-    return text is not None and text.lstrip("-").isascii() and text.lstrip("-").isdecimal() and len(text) < 30
-
-
-def delete_attribute(root: Root, rng: Rng, other: Root) -> None:
-    element = _some(root, rng, attributes=True)
-    if element.attrib:
-        del element.attrib[rng.choice(list(element.attrib))]
-
-
-def borrow_attribute(root: Root, rng: Rng, other: Root) -> None:
-    """Copy the value of the same attribute of an element elsewhere, also of another model."""
-    element = _some(root, rng, attributes=True)
-    if element.attrib:
-        key = str(rng.choice(list(element.attrib)))
-        values = [str(peer.get(key)) for tree in (root, other) for peer in tree.iter(element.tag) if key in peer.attrib]
-        element.set(key, rng.choice(values or VALUES))
-
-
-def set_text(root: Root, rng: Rng, other: Root) -> None:
-    _some(root, rng, "dim").text = rng.choice(VALUES)
-
-
-def delete_element(root: Root, rng: Rng, other: Root) -> None:
-    element = _some(root, rng)
-    parent = element.getparent()
-    if parent is not None:
-        parent.remove(element)
-
-
-def duplicate_element(root: Root, rng: Rng, other: Root) -> None:
-    element = _some(root, rng)
-    if element is not root:
-        for _ in range(rng.choice((1, 1, 2, 70))):
-            element.addnext(_copy(element))
-
-
-def move_element(root: Root, rng: Rng, other: Root) -> None:
-    element, parent = _some(root, rng), _some(root, rng)
-    if element not in parent.iterancestors() and element is not parent:
-        parent.append(element)
-
-
-def borrow_element(root: Root, rng: Rng, other: Root) -> None:
-    """Replace an element by one of another model with the same tag."""
-    element = _some(root, rng)
-    parent, lent = element.getparent(), list(other.iter(element.tag))
-    if parent is not None and lent:
-        parent.replace(element, _copy(rng.choice(lent)))
+def _is_number(text: str | bytes | None) -> bool:
+    return isinstance(text, str) and text.lstrip("-").isascii() and text.lstrip("-").isdecimal() and len(text) < 30
 
 
 def _copy(element: Root) -> Root:
     return etree.fromstring(etree.tostring(element, with_tail=False))
-
-
-ELEMENTS: tuple[Callable[[Root, Rng, Root], None], ...] = (
-    set_attribute, set_attribute, set_attribute, nudge_number, nudge_number, delete_attribute, borrow_attribute,
-    borrow_attribute, set_text, delete_element, duplicate_element, move_element, borrow_element,
-)  # fmt: skip
-
-
-def broken_xml(data: bytes, other: bytes, rng: Rng) -> bytes:
-    """Return an XML file with some elements or attributes altered."""
-    root, lender = etree.fromstring(data), etree.fromstring(other)
-    for _ in range(how_many(rng)):
-        rng.choice(ELEMENTS)(root, rng, lender)
-    return etree.tostring(root)

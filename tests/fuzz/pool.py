@@ -1,4 +1,4 @@
-"""Processes that run cases one after another within limits (of Linux), and their report.
+"""A process that runs cases one after another within limits (of Linux), its successors, and their report.
 
 A case is its number: it is the same file in any process, after any other cases.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
-import multiprocessing
+import json
 import os
 import random
 import re
@@ -15,11 +15,10 @@ import resource
 import signal
 import tempfile
 import time
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count, islice
-from multiprocessing.connection import wait
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +27,7 @@ from fuzz.mutations import broken_bytes, broken_model, broken_numbers, broken_xm
 from fuzz.seeds import Seed
 
 import pyrnnx
+from pyrnnx._internal.child_process import Child, DiedError, serve
 
 # The time of operators that are not recurrent is not limited.
 SLOW_OPERATORS = ("/onnx/reference/", "/onnxruntime/")
@@ -35,7 +35,6 @@ SLOW = "slow operators"
 BATCH = 1_000  # cases of one process; the next process begins afresh
 EXAMPLES = 5  # cases that a report names for each finding
 BREAKS = {"onnx": broken_model, "ir": broken_xml}
-SUFFIXES = {"onnx": "onnx", "ir": "xml"}
 
 
 class Limits(NamedTuple):
@@ -52,14 +51,14 @@ class Task(NamedTuple):
     seeds: Mapping[str, Sequence[Seed]]
     seed: int = 0
 
-    def file(self, number: int) -> tuple[Seed, Seed, random.Random]:
-        """Return the altered file of a case, the file before, and random numbers for the use of it."""
+    def file(self, number: int) -> tuple[Seed, random.Random]:
+        """Return the altered file of a case, and random numbers for the use of it."""
         rng = random.Random(f"{self.kind} {self.seed} {number}")
         original, other = (rng.choice(self.seeds[rng.choice(list(self.seeds))]) for _ in range(2))
         file = original
         while file.data == original.data and file.weights == original.weights:
             file = self._broken(original, other, rng)
-        return file, original, rng
+        return file, rng
 
     def _broken(self, file: Seed, other: Seed, rng: random.Random) -> Seed:
         chance = rng.random()
@@ -71,19 +70,10 @@ class Task(NamedTuple):
             return file._replace(data=broken_bytes(file.data, other.data, rng))
         return file._replace(data=BREAKS[self.kind](file.data, other.data, rng))
 
-    def save(self, number: int, folder: Path) -> Path:
-        """Write the altered file, and its weights next to it; return its path."""
-        file, _, _ = self.file(number)
-        path = folder / f"{self.kind}_{self.seed}_{number}.{SUFFIXES[self.kind]}"
-        path.write_bytes(file.data)
-        if file.weights:
-            path.with_suffix(".bin").write_bytes(file.weights)
-        return path
-
     def run(self, number: int, folder: Path) -> tuple[list[str], Finding | None]:
         """Return the steps that gave a result, and the finding."""
-        file, original, rng = self.file(number)
-        return check(self.kind, file, original, folder, rng)
+        file, rng = self.file(number)
+        return check(self.kind, file, folder, rng)
 
 
 @dataclass
@@ -96,120 +86,76 @@ class Report:
     slow: list[int] = field(default_factory=list)  # cases in which operators that are not recurrent took too long
     findings: dict[str, list[int]] = field(default_factory=dict)  # cases by signature
 
-    def add(self, number: int, passed: Iterable[str], finding: Finding | None) -> None:
+    def add(self, number: int, passed: Iterable[str], finding: str) -> None:
         self.cases += 1
         self.passed.update(set(passed))
-        if finding is not None and finding.signature == SLOW:
-            self.slow.append(number)
-        elif finding is not None:
-            self.findings.setdefault(finding.signature, []).append(number)
+        if finding:
+            (self.slow if finding == SLOW else self.findings.setdefault(finding, [])).append(number)
 
     def __str__(self) -> str:
         steps = ", ".join(f"{step} {number}" for step, number in self.passed.most_common()) or "none"
         lines = [
             f"{self.cases} cases in {self.seconds:.0f} s",
             f"steps with a result: {steps}",
-            f"loops, and operators of others, took too long: {len(self.slow)} {sorted(self.slow)[:EXAMPLES]}",
+            f"loops, and operators of others, took too long: {len(self.slow)} {self.slow[:EXAMPLES]}",
             f"{sum(map(len, self.findings.values()))} findings of {len(self.findings)} kinds",
         ]
         for name, numbers in sorted(self.findings.items(), key=lambda item: (-len(item[1]), item[0])):
-            lines.append(f"{len(numbers):7} {name}   (cases {', '.join(map(str, sorted(numbers)[:EXAMPLES]))})")
+            lines.append(f"{len(numbers):7} {name}   (cases {', '.join(map(str, numbers[:EXAMPLES]))})")
         return "\n".join(lines)
 
 
-def fuzz(
-    task: Task,
-    number: int | None,
-    *,
-    seconds: float = 1e9,
-    jobs: int = 2,
-    limits: Limits = Limits(),  # noqa: B008
-) -> Report:
+def fuzz(task: Task, number: int | None, *, seconds: float = 1e9, limits: Limits = Limits()) -> Report:  # noqa: B008
     """Run the cases from 0 on: so many, or (None) as many as the time allows."""
     report, start = Report(), time.monotonic()
-    numbers = iter(count() if number is None else range(number))
     gc.freeze()  # the processes share these objects as long as nothing touches them
     with tempfile.TemporaryDirectory() as root:
-        workers = [_Worker(task, limits, Path(root) / str(k), report) for k in range(jobs)]
-        while time.monotonic() < start + seconds:
-            busy = {worker.connection: worker for worker in workers if worker.go_on(numbers)}
-            if not busy:
+        child = None
+        for case in count() if number is None else range(number):
+            if time.monotonic() > start + seconds:
                 break
-            for connection in wait(list(busy), timeout=0.5):
-                busy[connection].receive()  # type: ignore[index]
-        for worker in workers:
-            worker.stop()
+            if child is not None and case % BATCH == 0:
+                child.close()
+                child = None
+            child = child or Child.fork(lambda: _work(task, Path(root), limits))
+            try:
+                passed, finding = json.loads(child.ask(str(case).encode(), timeout=5 * limits.seconds))
+            except (DiedError, TimeoutError) as error:
+                passed, finding, child = [], _last_words(Path(root), limits, error), None
+            report.add(case, passed, finding)
+        if child is not None:
+            child.close()
     report.seconds = time.monotonic() - start
     return report
 
 
-class _Worker:
-    """A process, its successors, and the cases that they still have to run."""
-
-    def __init__(self, task: Task, limits: Limits, folder: Path, report: Report) -> None:
-        self.task, self.limits, self.folder, self.report = task, limits, folder, report
-        self.left: deque[int] = deque()
-        self.since = 0.0  # time of the last report
-        folder.mkdir()
-
-    def go_on(self, numbers: Iterator[int]) -> bool:
-        """Start a process if there is none; return False if no cases are left."""
-        if not self.left:
-            self.left.extend(islice(numbers, BATCH))
-            self._start()
-        elif time.monotonic() - self.since > 5 * self.limits.seconds:
-            self.process.kill()  # its own timers had no effect
-        return bool(self.left)
-
-    def _start(self) -> None:
-        context = multiprocessing.get_context("fork")
-        self.connection, theirs = context.Pipe(duplex=False)
-        arguments = (theirs, self.task, list(self.left), self.folder, self.limits)
-        self.process = context.Process(target=_work, args=arguments, daemon=True)
-        self.since = time.monotonic()
-        self.process.start()
-        theirs.close()
-
-    def receive(self) -> None:
-        """Report the outcome of the next case, or the end of the process."""
-        number = self.left[0]
-        try:
-            passed, finding = self.connection.recv()
-        except EOFError:
-            self.process.join()
-            passed, finding = [], self._last_words()
-        self.report.add(number, passed, finding)
-        self.left.popleft()
-        self.since = time.monotonic()
-        if not self.process.is_alive() and self.left:
-            self._start()
-
-    def _last_words(self) -> Finding:
-        text = (self.folder / "trace").read_text(errors="replace")
-        frames = re.findall(r'File "([^"]+)", line \d+ in (\S+)', text)
-        reason = f"the process ended ({self.process.exitcode})"
-        if self.process.exitcode in (-signal.SIGPROF, -signal.SIGALRM):
-            if any(place in file for file, _ in frames for place in SLOW_OPERATORS):
-                return Finding(SLOW, "")
-            reason = f"more than {self.limits.seconds:g} s"
-        elif fatal := re.search(r"Fatal Python error: (.+)", text):
-            reason = fatal[1]
-        return Finding(signature(reason, frames), text[-20_000:])
-
-    def stop(self) -> None:
-        if self.since:
-            self.process.kill()
-            self.process.join()
-            self.connection.close()
+def _last_words(folder: Path, limits: Limits, error: Exception) -> str:
+    text = (folder / "trace").read_text(errors="replace")
+    fatal = re.search(r"Fatal Python error: (.+)", text)
+    text = text.rpartition("Current thread")[2].partition("child_process.py")[0]  # other threads come first
+    frames = re.findall(r'File "([^"]+)", line \d+ in (\S+)', text)
+    status = error.status if isinstance(error, DiedError) else -signal.SIGALRM
+    reason = f"the process ended ({status})"
+    if status in (-signal.SIGPROF, -signal.SIGALRM):
+        if any(place in file for file, _ in frames for place in SLOW_OPERATORS):
+            return SLOW
+        reason = f"more than {limits.seconds:g} s"
+    elif fatal:
+        reason = fatal[1]
+    return signature(reason, frames)
 
 
-def _work(connection: object, task: Task, numbers: Sequence[int], folder: Path, limits: Limits) -> None:
-    """Run case after case, and report each."""
+def _work(task: Task, folder: Path, limits: Limits) -> None:
+    """Run the cases whose numbers are asked for, and answer each with its steps and its finding."""
     _limit(folder, limits)
-    for number in numbers:
+
+    def answer(message: bytes) -> bytes:
         signal.setitimer(signal.ITIMER_PROF, limits.seconds)
         signal.setitimer(signal.ITIMER_REAL, 4 * limits.seconds)
-        connection.send(task.run(number, folder))  # type: ignore[attr-defined]
+        passed, finding = task.run(int(message), folder)
+        return json.dumps((passed, finding.signature if finding else "")).encode()
+
+    serve(answer)
 
 
 def _limit(folder: Path, limits: Limits) -> None:

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,17 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 import openvino_nets as nets
+import quantized_models
 from hidden_layers import GATES, H, I, N, T, loop, scan, unrolled
+from layers import random_inputs, random_layer
 from onnx import helper
 from onnx_models import simple_model
-from openvino_layers import shapes_of
 from random_graphs import drawn_model
 
-from pyrnnx import PyrnnxError
-from pyrnnx.frontends.onnx.operators.schemas import QUANTIZED_LSTM
-from pyrnnx.frontends.openvino import OPERATIONS, Operation, read_model, to_onnx
+import pyrnnx
+from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, PyrnnxError, RecurrentOp
+from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.openvino import write_model
 from pyrnnx.operator.op import CELLS
-from pyrnnx.testing.cases import CASES, OUTPUTS, Case, draw, make_arrays
+from pyrnnx.testing.cases import CASES, OUTPUTS, Case, make_arrays
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.onnx_models import make_node
 
@@ -85,8 +86,10 @@ def constructs() -> Iterator[Seed]:
     data = b"".join(_move_out(outside))
     yield _onnx("external data", outside, [X], data)
     yield _onnx("quantized weights", *_dequantized(arrays))
-    for direction in ("forward", "reverse", "bidirectional"):
-        yield _onnx(f"DynamicQuantizeLSTM {direction}", *_dynamic_quantize(direction))
+    for quantized in quantized_models.CASES:
+        model, given = quantized_models.make_case(quantized)
+        if model.ByteSize() < LARGEST_MODEL:
+            yield _onnx(f"DynamicQuantizeLSTM {quantized.name}", model, given.values())
 
 
 def _in_functions(arrays: Mapping[str, Array]) -> tuple[onnx.ModelProto, list[Array]]:
@@ -124,25 +127,6 @@ def _dequantized(arrays: Mapping[str, Array]) -> tuple[onnx.ModelProto, list[Arr
     return simple_model(nodes, {"X": arrays["X"]}, ["Y"], constants), [arrays["X"]]
 
 
-def _dynamic_quantize(direction: str) -> tuple[onnx.ModelProto, list[Array]]:
-    D, I, H = 2 if direction == "bidirectional" else 1, 3, 5
-    rng = np.random.default_rng(D)
-    weights: dict[str, Array] = {
-        "W": rng.integers(0, 256, (D, I, 4 * H), np.uint8), "R": rng.integers(0, 256, (D, H, 4 * H), np.uint8),
-        "B": rng.uniform(-1, 1, (D, 8 * H)).astype(np.float32), "sequence_lens": np.array([4, 0], np.int32),
-        "P": rng.uniform(-1, 1, (D, 3 * H)).astype(np.float32),
-    }  # fmt: skip
-    for name in ("W", "R"):
-        weights[f"{name}_scale"] = np.full(D, 0.004, np.float32)
-        weights[f"{name}_zero_point"] = np.full(D, 128, np.uint8)
-    X = rng.uniform(-1, 1, (4, 2, I)).astype(np.float32)
-    names = [name if name == "X" or name in weights else "" for name in QUANTIZED_LSTM.inputs]
-    attributes: dict[str, Any] = {"domain": "com.microsoft", "hidden_size": H, "direction": direction}
-    quantized = helper.make_node("DynamicQuantizeLSTM", names, OUTPUTS["LSTM"], **attributes)
-    domains = {"com.microsoft": 1}
-    return simple_model([quantized], {"X": X}, OUTPUTS["LSTM"], weights, domains=domains), [X]
-
-
 def node_tests() -> Iterator[Seed]:
     """The onnx package's own models of one node, of every operator."""
     from onnx.backend.test.case.node import collect_testcases
@@ -150,19 +134,31 @@ def node_tests() -> Iterator[Seed]:
     np.random.seed(0)  # what those tests draw from
     for test in collect_testcases(None):
         arrays = test.data_sets[0][0] if test.data_sets else ()
-        size = sum(getattr(one, "nbytes", LARGEST_MODEL) for one in arrays)
+        size = sum(getattr(array, "nbytes", LARGEST_MODEL) for array in arrays)
         if test.model is not None and test.model.ByteSize() + size < LARGEST_MODEL:
             yield _onnx(test.name, test.model, arrays)
 
 
-def exported() -> Iterator[Seed]:
-    """Yield the ONNX models that `to_onnx` makes of the IRs."""
-    for seed in (*operations(), *recurrent_layers()):
-        try:
-            model = to_onnx(read_model(seed.data, seed.weights))
-        except PyrnnxError:  # what ONNX cannot express
-            continue
-        yield _onnx(seed.name, model, seed.arrays)
+def recurrent_layers() -> Iterator[Seed]:
+    """Layers of every direction and attribute as IRs, their weights constant; and one among others."""
+    xml, weights = nets.lstm_net()
+    yield Seed("lstm_net", xml.encode(), weights, tuple(nets.lstm_inputs().values()))
+    layers: list[Any] = [
+        random_layer(RecurrentOp(cell, 4), 3, convention=convention)
+        for cell, convention in product(CELLS, (OPENVINO_CELL, OPENVINO_SEQUENCE))
+    ]
+    for case in small_cases():
+        layers += [layer for layer in read_model(_of_case(case)[0]).layers.values() if not layer.constants]
+    with tempfile.TemporaryDirectory() as folder:
+        for number, layer in enumerate(layers):
+            try:
+                path = write_model(layer, Path(folder, "layer.xml"))
+            except PyrnnxError:  # what an IR cannot express
+                continue
+            convention = OPENVINO_CELL if layer.convention is OPENVINO_CELL else OPENVINO_SEQUENCE
+            arrays = random_inputs(layer.op, (2, 2, layer.input_size), layer.dtype, convention=convention)
+            inputs = tuple(arrays[info.name] for info in pyrnnx.load(path).inputs)
+            yield Seed(f"layer {number}", path.read_bytes(), path.with_suffix(".bin").read_bytes(), inputs)
 
 
 def operations() -> Iterator[Seed]:
@@ -178,35 +174,12 @@ def operations() -> Iterator[Seed]:
             yield _saved(f"{case.name}{' dynamic' if dynamic else ''}", model, arrays)
 
 
-def _saved(name: str, model: Any, arrays: Iterable[Array], *, f16: bool = False) -> Seed:
+def _saved(name: str, model: Any, arrays: Iterable[Array]) -> Seed:
     from openvino_irs import save
 
     with tempfile.TemporaryDirectory() as folder:
-        path = save(model, Path(folder), f16=f16)
+        path = save(model, Path(folder), f16=len(name) % 2 == 0)
         return Seed(name, path.read_bytes(), path.with_suffix(".bin").read_bytes(), tuple(arrays))
-
-
-def converted() -> Iterator[Seed]:
-    """Return the IRs that OpenVINO makes of the ONNX models: sequences between operations that permute axes."""
-    from openvino_irs import from_onnx
-
-    for number, case in enumerate(small_cases()):
-        # It wants hidden_size, which the operator's text does not.
-        proto, arrays = _of_case(replace(case, attributes={**case.attributes, "hidden_size": case.H}, opset=17))
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                model = from_onnx(proto, Path(folder))
-            except RuntimeError:  # what OpenVINO does not convert
-                continue
-        yield _saved(case.name, model, arrays, f16=bool(number % 2))
-
-
-def recurrent_layers() -> Iterator[Seed]:
-    """Every version of every recurrent operation, its weights constant or not; and one among others."""
-    yield Seed("lstm_net", *_encoded(*nets.lstm_net()), tuple(nets.lstm_inputs().values()))
-    for kind, operation in OPERATIONS.items():
-        for constant, data in product((True, False), _variants(operation)):
-            yield _recurrent_layer(kind, operation, data, constant=constant)
 
 
 def bodies() -> Iterator[Seed]:
@@ -217,82 +190,28 @@ def bodies() -> Iterator[Seed]:
     from openvino_irs import from_onnx
     from written_bodies import GRAPHS
 
-    for cell in [row.name for row in CELLS.values()]:
+    for cell in CELLS:
         text, weights, arrays = openvino_loops.looped(cell, reverse=cell == "GRU")
-        yield Seed(f"{cell} by hand", *_encoded(text, weights), tuple(arrays))
-    yield Seed("nested", *_encoded(openvino_loops.nested(3), b""), (np.ones(2, np.float32),))
+        yield Seed(f"{cell} by hand", text.encode(), weights, tuple(arrays))
     yield _saved("slices", *made.iterated())
-    yield _saved("Loop", *made.counted())
     yield _saved("Loop of slices", *made.counted(sliced=1))
     yield _saved("Loop until a condition", *made.counted(trips=-1, most=5.5))
-    yield _saved("Loop computed", *made.counted(computed=True))
     for flag in (True, False):
         yield _saved(f"If {flag}", *made.chosen(made.one_step_then_loop, flag))
     for name in ("scanned", "until a condition", "nested choices, two results", "around a recurrent node"):
         with tempfile.TemporaryDirectory() as folder:
             model = from_onnx(GRAPHS[name].model(), Path(folder))
         yield _saved(f"{name}, of ONNX", model, GRAPHS[name].inputs.values())
-    stateful = [openvino_states.read_and_assign(initial=True), openvino_states.read_and_assign(initial=False)]
-    stateful += [openvino_states.made_stateful(), openvino_states.low_latency(lambda: made.looped("GRU"), 2)]
-    for kind in ("TensorIterator", "If", "Loop"):
-        more: list[Array] = {"TensorIterator": [], "If": [np.array(True)], "Loop": [np.array(2, np.int32)]}[kind]
-        rows = np.ones((made.T, made.N), np.float32)
-        yield _saved(f"variable of {kind}", openvino_states.in_a_body(kind, initial=0.5), [rows, *more])
+    stateful = [openvino_states.read_and_assign(initial=True), openvino_states.made_stateful()]
+    stateful.append(openvino_states.low_latency(lambda: made.looped("GRU"), 2))
     for number, (model, calls) in enumerate(stateful):
         yield _saved(f"variables {number}", model, calls[0])
 
 
-def _encoded(xml: str, weights: bytes) -> tuple[bytes, bytes]:
-    return xml.encode(), weights
-
-
-def _variants(operation: Operation) -> Iterator[dict[str, Any]]:
-    own: dict[str, Any] = {"hidden_size": nets.H}
-    yield own
-    functions = ("HardSigmoid", "relu", "tanh")[: len(CELLS[operation.cell].activations)]
-    lists = {"activations": functions, "activations_alpha": ["0.2"] * len(functions)}
-    lists["activations_beta"] = lists["activations_alpha"]
-    yield own | {name: ",".join(values) for name, values in lists.items()} | {"clip": "0.4"}
-    if "direction" in operation.attributes:
-        yield from (own | {"direction": way} for way in ("reverse", "BIDIRECTIONAL"))
-    for name in {"linear_before_reset", "input_forget"} & {*operation.attributes}:
-        yield own | {name: "true"}
-
-
-def _recurrent_layer(kind: str, operation: Operation, data: dict[str, Any], *, constant: bool) -> Seed:
-    """Parameters and constants, the layer, and a Result for each of its outputs."""
-    D = 2 if data.get("direction") == "BIDIRECTIONAL" else 1
-    inputs, outputs = shapes_of(kind, D, "linear_before_reset" in data)
-    rng, store = np.random.default_rng(0), nets.Bin()
-    arrays, layers, ends = [], [], []
-    for k, (name, shape) in enumerate(zip(operation.inputs, inputs, strict=True)):
-        lengths = name == "sequence_lens"
-        array = np.array([5, 0, 2], np.int32) if lengths else draw(rng, name, shape).astype(np.float32)
-        if constant and name in ("W", "R", "B", "P"):
-            layers.append(store.constant(k, name, array, "f32", "FP32"))
-        else:
-            open_shape = (-1, *shape[1:]) if name not in ("W", "R", "B", "P") else shape
-            text = ",".join(map(str, open_shape))
-            layers.append(nets.parameter(k, name, text, open_shape, "i32" if lengths else "f32", name))
-            arrays.append(array)
-        ends.append(f"{k}.0 90.{k}")
-    precisions = ["I32" if name == "sequence_lens" else "FP32" for name in operation.inputs]
-    ports = [(precision, shape) for precision, shape in zip(precisions, inputs, strict=True)]
-    results = [("FP32", (-1, *shape[1:])) for shape in outputs]
-    layers.append(nets.layer(90, "it", operation.type, data, ports, results, f"opset{operation.first_opset}"))
-    for k, (_, shape) in enumerate(results):
-        layers.append(nets.result(91 + k, f"Y{k}/sink_port_0", shape))
-        ends.append(f"90.{len(inputs) + k} {91 + k}.0")
-    name = f"{kind} {data}{' constant' if constant else ''}"
-    return Seed(name, nets.net(layers, nets.edges(*ends)).encode(), store.data, tuple(arrays))
-
-
 SOURCES: Mapping[str, Mapping[str, Callable[[], Iterator[Seed]]]] = {
-    "onnx": {
-        "recurrent": recurrent_nodes, "constructs": constructs, "exported": exported, "node_tests": node_tests
-    },
-    "ir": {"recurrent": recurrent_layers, "operations": operations, "converted": converted, "bodies": bodies},
-}  # fmt: skip
+    "onnx": {"recurrent": recurrent_nodes, "constructs": constructs, "node_tests": node_tests},
+    "ir": {"recurrent": recurrent_layers, "operations": operations, "bodies": bodies},
+}
 
 
 def collect(kind: str, sources: Iterable[str] = ()) -> dict[str, tuple[Seed, ...]]:
