@@ -113,25 +113,3 @@ def test_what_is_the_same_elsewhere_is_not_compiled_again(build: Build, tmp_path
     build.source.touch()
     assert build.compile() == first
     assert build.compiled() == 1
-
-
-def test_an_error_leaves_nothing_in_the_cache(build: Build) -> None:
-    from setuptools.errors import CompileError
-
-    build.source.write_text("int number(void) { return UNKNOWN; }\n")
-    for count in (1, 2):
-        with pytest.raises(CompileError):
-            build.compile()
-        assert build.compiled() == count
-    assert list(build.command.cache.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["DEBUG", "COVERAGE"])
-def test_builds_that_name_paths_are_not_cached(
-    name: str, build: Build, setup_module: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(setup_module, name, True)
-    build.command.build_temp = str(tmp_path / "temp")
-    for count in (1, 2):
-        assert build.compile().is_relative_to(tmp_path / "temp")
-        assert build.compiled() == count

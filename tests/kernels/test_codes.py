@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from packed import packed_arguments
 from rows import each_row
 
 from pyrnnx._kernels import engines
@@ -15,7 +16,7 @@ from pyrnnx._kernels.packed_layer import PackedLayer
 
 Array = NDArray[Any]
 F32 = np.float32
-TANH, SIGMOID, ONE, SAME = (1, 0.0, 0.0), (2, 0.0, 0.0), (3, 0.0, 1.0), (3, 1.0, 0.0)
+ONE, SAME = (3, 0.0, 1.0), (3, 1.0, 0.0)  # Affine
 CODES = 3  # PYRNNX_WEIGHTS_CODES
 DOTS = range(3)  # PYRNNX_DOT_*: what the processor lacks is taken for the one before
 ISAS = engines.supported()
@@ -26,28 +27,15 @@ def arguments(I: int, H: int, **changes: Any) -> dict[str, Any]:
     rng = np.random.default_rng((I, H))
     scale = (rng.uniform(0.5, 1, (2, 1, 4 * H)) / 128 / max(I, H) ** 0.5).astype(F32)
     zero_point = rng.integers(-128, 128, (2, 1, 4 * H)).astype(np.int32)
-    return {
+    codes: dict[str, Any] = {
         "isa": ISAS[0] if ISAS else "blas",
-        "cell": 2,
-        "reverse": (False,),
-        "activations": ((SIGMOID, TANH, TANH),),
-        "clip": np.inf,
-        "linear_before_reset": False,
-        "coupled_gate": None,
         "W": rng.integers(-128, 128, (1, 4 * H, I)).astype(np.int8),
         "R": rng.integers(-128, 128, (1, 4 * H, H)).astype(np.int8),
-        "bias": rng.normal(0, 0.3, (1, 4 * H)).astype(F32),
-        "recurrent_bias": None,
-        "peepholes": None,
         "weight_dtype": CODES,
-        "dtype": np.dtype(F32),
-        "storage": 0,
-        "X_axes": "TNI",
-        "Y_axes": "TDNH",
-        "state_axes": "DNH",
         "coded": True,
         "factors": (scale[0], zero_point[0], scale[1], zero_point[1]),
-    } | changes
+    }
+    return packed_arguments("LSTM", I, H, **codes | changes)
 
 
 def run(layer: PackedLayer, X: Array) -> tuple[Array, ...]:

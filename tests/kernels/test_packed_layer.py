@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import random_layer
+from packed import packed_arguments
 from rows import each_row
 
 from pyrnnx import RecurrentOp, config
@@ -16,34 +17,7 @@ from pyrnnx._kernels import engines
 from pyrnnx._kernels.packed_layer import PackedLayer
 
 D, I, H = 2, 5, 6
-TANH, SIGMOID = (1, 0.0, 0.0), (2, 0.0, 0.0)
 F32 = np.float32
-
-
-def arguments(**changes: Any) -> dict[str, Any]:
-    """Return the arguments of a bidirectional LSTM."""
-    values: dict[str, Any] = {
-        "isa": config.ISA,
-        "cell": 2,
-        "reverse": (False, True),
-        "activations": ((SIGMOID, TANH, TANH),) * D,
-        "clip": np.inf,
-        "linear_before_reset": False,
-        "coupled_gate": None,
-        "W": np.full((D, 4 * H, I), 0.1, F32),
-        "R": np.full((D, 4 * H, H), 0.1, F32),
-        "bias": np.zeros((D, 4 * H), F32),
-        "recurrent_bias": None,
-        "peepholes": np.full((D, 3 * H), 0.1, F32),
-        "weight_dtype": 0,
-        "dtype": np.dtype(F32),
-        "storage": 0,
-        "X_axes": "TNI",
-        "Y_axes": "TDNH",
-        "state_axes": "DNH",
-    }
-    assert changes.keys() <= values.keys()
-    return values | changes
 
 
 W = np.zeros((D, 4 * H, I), F32)
@@ -61,7 +35,7 @@ OTHER_ARRAYS: dict[str, dict[str, Any]] = {  # whose memory the kernels would re
 @each_row("name", OTHER_ARRAYS)
 def test_other_arrays_are_rejected(name: str) -> None:
     with pytest.raises(ValueError, match="is not a"):
-        PackedLayer(**arguments(**OTHER_ARRAYS[name]))
+        PackedLayer(**packed_arguments("LSTM", I, H, D=D, **OTHER_ARRAYS[name]))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a map that takes no memory until it is touched")

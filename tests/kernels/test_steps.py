@@ -6,56 +6,33 @@ from typing import Any
 
 import numpy as np
 import pytest
+from packed import packed_arguments
 from rows import each_row
 
 from pyrnnx._kernels import engines
 from pyrnnx._kernels.packed_layer import PackedLayer
 
 T, N, I = 23, 2, 3
-TANH, SIGMOID = (1, 0.0, 0.0), (2, 0.0, 0.0)
-# cell, gates, functions, and what else makes a variant of it
-CELLS: dict[str, tuple[int, int, tuple[Any, ...], dict[str, Any]]] = {
-    "RNN": (0, 1, (TANH,), {}),
-    "RNN with Relu": (0, 1, ((0, 0.0, 0.0),), {}),
-    "GRU": (1, 3, (SIGMOID, TANH), {}),
-    "GRU with linear_before_reset": (1, 3, (SIGMOID, TANH), {"linear_before_reset": True}),
-    "GRU with clip": (1, 3, (SIGMOID, TANH), {"clip": 0.3}),
-    "LSTM": (2, 4, (SIGMOID, TANH, TANH), {}),
-    "LSTM with peepholes": (2, 4, (SIGMOID, TANH, TANH), {"peepholes": True}),
-    "LSTM with input_forget": (2, 4, (SIGMOID, TANH, TANH), {"coupled_gate": "f"}),
-    "LSTM with clip": (2, 4, (SIGMOID, TANH, TANH), {"clip": 0.3}),
+CELLS: dict[str, tuple[str, dict[str, Any]]] = {  # a cell, and what makes a variant of it
+    "RNN": ("RNN", {}),
+    "RNN with Relu": ("RNN", {"activations": (((0, 0.0, 0.0),),)}),
+    "GRU": ("GRU", {}),
+    "GRU with linear_before_reset": ("GRU", {"linear_before_reset": True}),
+    "GRU with clip": ("GRU", {"clip": 0.3}),
+    "LSTM": ("LSTM", {}),
+    "LSTM with peepholes": ("LSTM", {"peepholes": True}),
+    "LSTM with input_forget": ("LSTM", {"coupled_gate": "f"}),
+    "LSTM with clip": ("LSTM", {"clip": 0.3}),
 }
 # Whole and broken unit blocks of every vector length, few and many of them, and an R that is too large for one call.
 SIZES = (1, 3, 4, 7, 8, 15, 16, 17, 31, 33, 50, 64, 79, 140, 270)
 
 
 def packed(isa: str, name: str, H: int, dtype: Any, reverse: bool) -> PackedLayer:
-    cell, G, functions, options = CELLS[name]
-    rng = np.random.default_rng(H)
-
-    def draw(*shape: int) -> Any:
-        return rng.uniform(-0.5, 0.5, shape).astype(dtype)
-
-    return PackedLayer(
-        isa=isa,
-        cell=cell,
-        reverse=(reverse,),
-        activations=(functions,),
-        clip=options.get("clip", np.inf),
-        linear_before_reset="linear_before_reset" in options,
-        coupled_gate=options.get("coupled_gate"),
-        W=draw(1, G * H, I),
-        R=draw(1, G * H, H),
-        bias=draw(1, G * H),
-        recurrent_bias=draw(1, H) if "linear_before_reset" in options else None,
-        peepholes=draw(1, 3 * H) if "peepholes" in options else None,
-        weight_dtype=0,
-        dtype=np.dtype(dtype),
-        storage=0,
-        X_axes="TNI",
-        Y_axes="TDNH",
-        state_axes="DNH",
-    )
+    cell, options = CELLS[name]
+    if "peepholes" in options:
+        options = {"peepholes": np.random.default_rng(H).uniform(-0.5, 0.5, (1, 3 * H)).astype(dtype)}
+    return PackedLayer(**packed_arguments(cell, I, H, dtype, isa=isa, reverse=(reverse,), **options))
 
 
 def run(layer: PackedLayer, *arguments: Any) -> list[Any]:

@@ -25,9 +25,6 @@ def make(name: str, **parameters: Any) -> Activation:
     return Activation(name, **{**REQUIRED_PARAMETERS.get(name.lower(), {}), **parameters})
 
 
-# Direction
-
-
 # Activation
 
 

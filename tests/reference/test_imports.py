@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from rows import each_row
 
 from pyrnnx import reference
 
 FOLDER = Path(reference.__file__).parent
-FILES = sorted(FOLDER.rglob("*.py"))
-
-
-def imported(path: Path) -> Iterator[str]:
-    """The packages that a module's imports name; "." of its own package, ".." of what lies outside of it."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield "." * node.level or str(node.module).partition(".")[0]
-        elif isinstance(node, ast.Name) and node.id in ("__import__", "importlib", "exec", "eval"):
-            yield node.id
-
-
-@each_row("path", FILES, ids=lambda path: path.name)
-def test_imports(path: Path) -> None:
-    assert path.parent == FOLDER, "one level: `.` is the package itself"
-    assert set(imported(path)) <= {"numpy", "."} | (set(sys.stdlib_module_names) - {"importlib"})
-
 
 ALONE = """
 import importlib.util, sys
