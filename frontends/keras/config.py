@@ -16,7 +16,6 @@ from .activations import activation
 # By Keras' name of a layer; a cell is "...Cell".
 CELLS: Mapping[str, CellName] = {"SimpleRNN": "RNN", "GRU": "GRU", "LSTM": "LSTM"}
 RECURRENT = (*CELLS, "RNN", "Bidirectional")
-_OF_OUTPUTS = ("return_sequences", "return_state", "stateful", "unroll", "zero_output_for_mask")
 DEPTH = 100  # limit of nested configurations
 
 
@@ -61,8 +60,6 @@ def read_config(label: str, class_name: str, config: Any) -> LayerConfig:
 def _sequence(label: str, class_name: str, config: Mapping[str, Any], path: str) -> LayerConfig:
     """Read a keras.layers.SimpleRNN, GRU, LSTM, or RNN of cells."""
     backwards = _flag(label, config, "go_backwards", False)
-    for name in _OF_OUTPUTS:
-        _flag(label, config, name, False)
     if backwards and not path and _flag(label, config, "return_sequences", False):
         raise UnsupportedError(
             f"{label}: go_backwards=True with return_sequences=True returns the last time step first, but a Stack "

@@ -166,8 +166,6 @@ class Archive:
         contents = self._read(name, min(LARGEST_JSON, self._most))
         try:
             parsed = json.loads(contents)
-        except MemoryError:
-            raise FormatError(f"{self.label}: {name} has {len(contents)} bytes, which exceed memory") from None
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{self.label}: {name} is not JSON ({printable(shortened(str(error)))})") from error
         if not isinstance(parsed, dict):
@@ -186,8 +184,6 @@ class Archive:
         try:
             with self._zip.open(member) as file:
                 contents = file.read(member.file_size + 1)
-        except MemoryError:
-            raise FormatError(f"{self.label}: {name} has {member.file_size} bytes, which exceed memory") from None
         except Exception as error:  # encrypted, damaged, or of an unsupported compression
             raise FormatError(f"{self.label}: {name} cannot be read ({shortened(str(error))})") from error
         return contents

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.child_process import Child, DiedError, serve
-from pyrnnx._internal.dtypes import AnyArray, named_dtype
-from pyrnnx._internal.extras import needs
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.extras import import_package, needs
 from pyrnnx.errors import FormatError, PyrnnxError, printable, shortened, shown
 
 SECONDS = 60.0  # time limit of the process for an empty file
@@ -61,18 +61,11 @@ def read_weights(
 def _array(label: str, answer: io.BytesIO) -> AnyArray:
     try:
         array: AnyArray = np.load(answer, allow_pickle=False)
-        return array if array.dtype.kind != "V" else array.view(_bfloat16(label))
-    except PyrnnxError:
-        raise
     except (ValueError, EOFError, MemoryError) as error:
         raise FormatError(f"{label}: the weights cannot be read ({shortened(str(error))})") from error
-
-
-def _bfloat16(label: str) -> Any:
-    try:
-        return named_dtype("bfloat16")
-    except ImportError as error:
-        raise PyrnnxError(needs(f"{label}: reading weights in bfloat16", "ml_dtypes", "onnx")) from error
+    if array.dtype.kind == "V":
+        array = array.view(import_package("ml_dtypes", f"{label}: reading weights in bfloat16", "onnx").bfloat16)
+    return array
 
 
 def main() -> None:

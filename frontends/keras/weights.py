@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
+from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import KERAS, KERAS_RESET_AFTER
@@ -129,15 +129,6 @@ def build_stack(
     label: str, config: LayerConfig, arrays: Sequence[AnyArray], name: str | None, weight_dtype: str | None
 ) -> Stack:
     """Build a stack from a configuration and the result of `read_arrays`, in the order of `get_weights`."""
-    try:
-        return _stack(label, config, arrays, name, weight_dtype)
-    except MemoryError as error:
-        raise PyrnnxError(f"{label}: the layers exceed memory ({shortened(str(error))})") from error
-
-
-def _stack(
-    label: str, config: LayerConfig, arrays: Sequence[AnyArray], name: str | None, weight_dtype: str | None
-) -> Stack:
     counts = [3 if cell.use_bias else 2 for cell in config.cells]
     if len(arrays) != sum(counts):
         raise ArgumentError(f"{label}: {len(arrays)} arrays of weights were given; expected {sum(counts)}")

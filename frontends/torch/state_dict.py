@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, listed, shortened, shown
+from pyrnnx.errors import ArgumentError, UnsupportedError, listed, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import TORCH, TORCH_BATCH_FIRST, Convention
 from pyrnnx.operator.op import Activation, CellName, Direction, RecurrentOp
@@ -77,7 +77,7 @@ def from_state_dict(
     UnsupportedError
         The module has proj_size, or is parametrized.
     PyrnnxError
-        The package to read the file, safetensors or torch, is missing, or the weights exceed memory.
+        The package to read the file, safetensors or torch, is missing.
     """
     if not isinstance(prefix, str):
         raise ArgumentError(f"from_state_dict: prefix is {shown(prefix)}; expected a string")
@@ -93,10 +93,7 @@ def from_state_dict(
             label = f"{label}: {shown(prefix)}"
         names = {key.removeprefix(prefix): key for key in available if key.startswith(prefix)}
         _check_keys(label, list(names))
-        try:
-            arrays = {short: as_numpy(label, short, read(key)) for short, key in names.items()}
-        except MemoryError as error:
-            raise PyrnnxError(f"{label}: the arrays exceed memory ({shortened(str(error))})") from error
+        arrays = {short: as_numpy(label, short, read(key)) for short, key in names.items()}
     convention = TORCH_BATCH_FIRST if batch_first else TORCH
     layers = build_layers(label, prefix, arrays, operator, nonlinearity, convention, weight_dtype)
     return Stack(layers, batch_first=bool(batch_first), name=name or prefix.removesuffix(".") or None)
@@ -132,16 +129,13 @@ def build_layers(
     """Build layers from all arrays of one module, by names without prefix; `layer_label` is the `label` of `Layer`."""
     layout = _check_keys(label, list(arrays))
     options: dict[str, Any] = {"convention": convention, "label": layer_label, "weight_dtype": weight_dtype}
-    try:
-        cell, hidden_size = _cell(label, arrays[f"weight_hh{layout.suffixes[0]}"], layout.suffixes[0], operator)
-        rows = operators(label, arrays, layout, cell, hidden_size, nonlinearity, convention)
-        names = [f"{prefix}{end.removeprefix('_')}" or None for end in layout.suffixes[:: layout.num_directions]]
-        return [
-            Layer(op, weights["W"], weights["R"], weights.get("B"), name=name, **options)
-            for name, (op, weights) in zip(names, rows, strict=True)
-        ]
-    except MemoryError as error:
-        raise PyrnnxError(f"{label}: the layers exceed memory ({shortened(str(error))})") from error
+    cell, hidden_size = _cell(label, arrays[f"weight_hh{layout.suffixes[0]}"], layout.suffixes[0], operator)
+    rows = operators(label, arrays, layout, cell, hidden_size, nonlinearity, convention)
+    names = [f"{prefix}{end.removeprefix('_')}" or None for end in layout.suffixes[:: layout.num_directions]]
+    return [
+        Layer(op, weights["W"], weights["R"], weights.get("B"), name=name, **options)
+        for name, (op, weights) in zip(names, rows, strict=True)
+    ]
 
 
 def operators(
@@ -195,46 +189,39 @@ class Layout:
     def keys(self) -> list[str]:
         return [kind + suffix for suffix in self.suffixes for kind in self.kinds]
 
-    def __str__(self) -> str:
-        directions = "both directions" if self.num_directions == 2 else "one direction"
-        biases = "biases" if len(self.kinds) > 2 else "no biases"
-        layers = "one layer" if self.num_layers == 1 else f"{self.num_layers} layers"
-        return f"{layers} with {directions} and {biases}"
-
 
 def _check_keys(label: str, keys: list[str]) -> Layout:
     """Return the layout; raise if a name is missing or does not belong to a recurrent module."""
     matches = {key: _KEY.fullmatch(key) for key in keys}
-    unknown = [key for key, match in matches.items() if match is None or match[1] is not None]
-    parametrized = [key for key in unknown if "parametrizations." in key or key.endswith(("_g", "_v", "_orig"))]
+    parametrized = [key for key in keys if "parametrizations." in key or key.endswith(("_g", "_v", "_orig"))]
     if parametrized:
         raise UnsupportedError(
             f"{label}: the weights are parametrized ({listed(map(shown, parametrized))}); expected weights after "
             "torch.nn.utils.parametrize.remove_parametrizations, or remove_weight_norm"
         )
-    if unknown:
-        expected = "weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and the same of other layers and directions"
-        raise ArgumentError(f"{label}: it has unknown names {listed(map(shown, unknown))}; expected {expected}")
-    parsed = [match for match in matches.values() if match is not None]
+    parsed = [match for match in matches.values() if match is not None and match[1] is None]
     if any(match[2].endswith("_hr") for match in parsed):
         raise UnsupportedError(
             f"{label}: weight_hr belongs to an LSTM with proj_size, for which ONNX and OpenVINO have no operator; "
             "expected proj_size=0"
         )
-    numbered = [match for match in parsed if match[3] is not None]
-    if numbered and len(numbered) != len(parsed):
-        raise ArgumentError(f"{label}: it has names of a layer and of a cell, {listed(keys)}; expected one kind")
-    numbers = {int(match[3]) for match in numbered} or {0}
+    numbers = {int(match[3]) for match in parsed if match[3] is not None} or {0}
     num_layers = max(numbers) + 1
     if len(numbers) != num_layers:
         absent = next(k for k in range(num_layers) if k not in numbers)
         raise ArgumentError(f"{label}: it has layer {num_layers - 1}, but not layer {absent}; expected all from 0")
     num_directions = 2 if any(match[4] for match in parsed) else 1
     has_biases = any(key.startswith("bias_") for key in keys)
-    layout = Layout.of(num_layers, num_directions, not numbered, has_biases)
-    missing = [key for key in layout.keys if key not in matches]
+    is_cell = all(match[3] is None for match in parsed)
+    layout = Layout.of(num_layers, num_directions, is_cell, has_biases)
+    known = layout.keys
+    unknown = [key for key in keys if key not in known]
+    if unknown:
+        expected = "weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and the same of other layers and directions"
+        raise ArgumentError(f"{label}: it has unknown names {listed(map(shown, unknown))}; expected {expected}")
+    missing = [key for key in known if key not in matches]
     if missing:
-        raise ArgumentError(f"{label}: it has no {listed(missing)}; expected all weights of {layout}")
+        raise ArgumentError(f"{label}: it has no {listed(missing)}; expected all weights of layers and directions")
     return layout
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyrnnx._internal.dtypes import AnyArray, named_dtype
-from pyrnnx._internal.extras import needs
-from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.extras import import_package
+from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.operator import check
 
 
@@ -15,11 +15,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def bfloat16() -> Any:
-    """Return the dtype bfloat16; raise a PyrnnxError if its package, ml_dtypes, is not installed."""
-    try:
-        return named_dtype("bfloat16")
-    except ImportError as error:
-        raise PyrnnxError(needs("an array in bfloat16", "ml_dtypes", "onnx")) from error
+    return import_package("ml_dtypes", "an array in bfloat16", "onnx").bfloat16
 
 
 def as_numpy(label: str, name: str, value: Any) -> AnyArray:

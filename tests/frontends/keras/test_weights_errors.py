@@ -90,10 +90,3 @@ def test_rejected(weights: Any, options: dict[str, Any], error: type[PyrnnxError
 def test_what_is_no_layer_of_keras(layer: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^from_layer: '.*' was given; expected one of keras\.layers\.SimpleRNN"):
         from_layer(layer)
-
-
-def test_what_exceeds_memory() -> None:
-    """Arrays that lie on one number: more than any address space holds, once they are stacked."""
-    big = np.broadcast_to(np.float32(0), (2**23, 4 * 2**23))
-    with pytest.raises(PyrnnxError, match="from_weights: the layers exceed memory"):
-        from_weights([big, big])
