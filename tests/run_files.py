@@ -11,11 +11,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx_models import make_model
-from onnx_streams import I, gru, stack
+from onnx_streams import I, gru
 
 from pyrnnx.cli import main
-from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.openvino import write_model
 from pyrnnx.testing.numbers import Array
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -30,8 +28,6 @@ GIVEN: dict[str, Any] = {
 
 def make_files(folder: Path) -> Path:
     """Fill a folder with models, and with arrays for them."""
-    onnx.save(stack(["LSTM", "GRU"]), folder / "stack.onnx")
-    write_model(read_model(stack(["LSTM", "GRU"])), folder / "stack.xml")
     onnx.save(gru("", ([], {})), folder / "gru.onnx")
     onnx.save(table(), folder / "table.onnx")
     np.savez(folder / "all.npz", **GIVEN)

@@ -17,7 +17,7 @@ from pyrnnx.errors import PyrnnxError
 # The line of each command in the help of all, in its order. A module is imported when its command is asked for.
 COMMANDS = {
     "inspect": "Show the inputs, outputs and recurrent layers of a model, and which engine runs each part, and why.",
-    "run": "Run a model or a layer, and show its outputs and times.",
+    "run": "Run a model, and show its outputs and times.",
     "score": ("Run a model on every item of a large source, in several processes or on a Dask cluster."),
     "compare": "Compare two models or layers: their conventions and their numbers.",
     "check": "Show whether a model's outputs are right, how fast it is beside other runtimes, and whether to change.",

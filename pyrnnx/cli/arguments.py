@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
@@ -57,12 +57,6 @@ Dims = Annotated[
     list[str] | None,
     typer.Option("--dim", metavar="NAME=SIZE", help="Size of a symbolic dimension; repeatable."),
 ]
-
-
-def chosen_layer(layers: Mapping[Any, Any], text: str) -> Any:
-    """Return the layer of a model with a name, or else an index in the model's order: "0" the first, "-1" the last."""
-    is_index = text not in layers and text.removeprefix("-").isdecimal() and len(text) < 10
-    return layers[int(text) if is_index else text]
 
 
 def named(label: str, texts: list[str] | None, expected: str = "NAME=SIZE") -> dict[str, str]:

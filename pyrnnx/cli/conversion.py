@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from pyrnnx._internal.writing import check_writable, write_files
-from pyrnnx.cli.arguments import chosen_layer
 from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, shown, wrong_suffix
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import read_model_or_layer
@@ -70,7 +69,9 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
         raise FormatError(f"convert: {shown(path)}: {wrong_suffix(path, allowed)}")
     source = read_model_or_layer(path)
     if isinstance(source, Model) and options["layer"] is not None:
-        source = chosen_layer(source.layers, options["layer"])
+        name = options["layer"]
+        is_index = name not in source.layers and name.removeprefix("-").isdecimal() and len(name) < 10
+        source = source.layers[int(name) if is_index else name]
     if not isinstance(source, (Model, Layer)):
         raise UnsupportedError(f"{source.label}: its weights are no constants; expected a layer with its weights")
     return source

@@ -189,7 +189,6 @@ def test_markup_is_text() -> None:
 
 COMPLETED = {
     "commands": (["pyrnnx", "in"], ["inspect"]),
-    "runtimes": (["pyrnnx", "conformance", "onnxr"], ["onnxruntime"]),
     "cells": (["pyrnnx", "bench", "--op", ""], ["LSTM", "GRU", "RNN"]),
 }
 

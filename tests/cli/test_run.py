@@ -10,8 +10,7 @@ import pytest
 from command import pyrnnx
 from onnx import TensorProto, helper
 from onnx_models import make_model
-from onnx_streams import H
-from run_files import EXAMPLES, GIVEN, ONNX, RNG, facts, make_files, outputs, same
+from run_files import EXAMPLES, GIVEN, ONNX, facts, make_files, outputs, same
 
 from pyrnnx import load
 from pyrnnx.cli import main
@@ -60,23 +59,6 @@ def test_what_is_not_given_is_random(files: Path, tmp_path: Path, capsys: pytest
     assert found["outputs"]["out"]["max"] == pytest.approx(2.5 * found["inputs"]["rows"]["max"])
     found = facts(capsys, *arguments[:-2])
     assert found["inputs"]["rows"]["shape"] == [OPEN_SIZES[0][0], 2]
-
-
-def test_a_layer_alone(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for layer in ("layer1", "1", "-1"):
-        X = RNG.normal(size=(4, 3, H)).astype(np.float32)
-        np.save(tmp_path / "X.npy", X)
-        arguments = ["--layer", layer, "--input", f"X={tmp_path}/X.npy"]
-        found = outputs(capsys, tmp_path / "o.npz", files / "stack.onnx", *arguments)
-        same(found, dict(zip(("Y", "Y_h"), load(files / "stack.onnx").layers["layer1"](X), strict=True)))
-    found_facts = facts(
-        capsys, files / "stack.xml", "--layer", "0", "--seed", "0", "--dim", "seq_length=9", "--dim", "batch_size=2"
-    )
-    assert {name: one["shape"] for name, one in found_facts["outputs"].items()} == {
-        "Y": [2, 1, 9, H],
-        "Ho": [2, 1, H],
-        "Co": [2, 1, H],
-    }
 
 
 def test_what_runs_with_no_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

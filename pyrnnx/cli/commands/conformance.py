@@ -15,13 +15,6 @@ from pyrnnx.cli.output import DIFFERENT, REJECTED, SUCCESS, Result, complain, co
 from pyrnnx.errors import UnsupportedError
 
 
-def _runtimes() -> list[str]:
-    """Return the names of the runtimes, for completion."""
-    from pyrnnx.testing.runtimes import RUNTIMES
-
-    return list(RUNTIMES)
-
-
 @command(
     "conformance",
     "pyrnnx conformance onnxruntime --cases random:0:100 --json report.json",
@@ -33,11 +26,7 @@ def _runtimes() -> list[str]:
 def conformance(
     runtimes: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="RUNTIME",
-            help="pyrnnx, onnxruntime and others (default: all that are installed).",
-            autocompletion=_runtimes,
-        ),
+        typer.Argument(metavar="RUNTIME", help="pyrnnx, onnxruntime and others (default: all that are installed)."),
     ] = None,
     cases: Annotated[
         list[str] | None,
