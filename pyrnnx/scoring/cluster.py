@@ -24,8 +24,7 @@ from distributed import WorkerPlugin, get_worker
 from pyrnnx import config
 from pyrnnx._version import __version__
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
-from pyrnnx.scoring.parts import Part
-from pyrnnx.scoring.task import Job, score_part
+from pyrnnx.scoring.task import Job, Part, score_part
 
 AHEAD = 2  # parts per worker thread: one running, one queued
 PATIENCE = 60  # seconds until all workers must have started, and for which a scheduler may be silent or without workers

@@ -21,14 +21,16 @@ import socket
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal import writing
 from pyrnnx._internal.files import open_checked
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, reason_of, shown
-from pyrnnx.scoring.parts import Part
 from pyrnnx.scoring.segments import HEADER
 from pyrnnx.scoring.sinks import SINKS, ZARR_GROUP
+
+if TYPE_CHECKING:
+    from pyrnnx.scoring.task import Part
 
 FORMAT = 1
 BLOCK = 2**20  # bytes read at once

@@ -10,6 +10,7 @@ import pickle
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,17 @@ from pyrnnx._version import __version__
 from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
 from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import FORMAT, Folder, identity
-from pyrnnx.scoring.parts import SHARES, Part, boundaries
 from pyrnnx.scoring.segments import segments_of
 from pyrnnx.scoring.sinks import Sink, check_outputs
 from pyrnnx.scoring.sources.base import Bad, Items, completed
 from pyrnnx.scoring.subjects.outputs import Scorer, check_batch, scorer_of
-from pyrnnx.scoring.task import Job
+from pyrnnx.scoring.task import SHARES, Job, Part
 
 SAMPLES = 100  # items of which the first that fits the model becomes the sample
+MOST_ITEMS = 100_000  # items of a part at most, because names need memory, too
+PARTS = 32  # parts at least, unless they would be small, so that many workers are busy
+SMALL = 2**23  # bytes of items and results: the overhead of smaller parts does not pay
+LEAST = 256  # bytes of an item at least, with its name and its objects
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,11 @@ class Run:
     header: dict[str, Any]  # initial contents of the manifest
 
     def parts(self) -> Iterator[Part]:
-        return (Part.of(self.items, self.starts, number) for number in range(len(self.starts) - 1))
+        items = self.items
+        for number, (start, end) in enumerate(pairwise(self.starts.tolist())):
+            bad = {index - start: items.bad[index] for index in range(start, end) if index in items.bad}
+            names, places, lengths = (tuple(values[start:end]) for values in (items.names, items.places, items.lengths))
+            yield Part(number, start, names, places, tuple(map(int, lengths)), bad)
 
     def looks_finished(self) -> bool:
         """Return whether all parts have records: this process verifies them faster than it starts workers."""
@@ -173,6 +181,25 @@ def _fitting(items: Items, sizes: AnyArray, scorer: Scorer, step: int, memory: i
     if len(items.bad) == len(items):
         raise ArgumentError(f"score: item {shown(items.names[0])}: {items.bad[0]}")
     return items, sizes.astype(np.int64)
+
+
+def boundaries(sizes: AnyArray, memory: int, least: int = 1) -> AnyArray:
+    """Return the indices at which parts begin, and the end.
+
+    `sizes` are the bytes of each item and its results. A part has at least `least` items as far as the memory allows,
+    and at least one in any case.
+    """
+    ends = np.cumsum(np.maximum(sizes, LEAST), dtype=np.int64)
+    most = min(memory // SHARES, max(SMALL, int(ends[-1]) // PARTS)) if len(ends) else 0
+    starts = [0]
+    while starts[-1] < len(ends):
+        start = starts[-1]
+        before = int(ends[start - 1]) if start else 0
+        end = int(np.searchsorted(ends, before + most, side="right"))
+        if end < start + least:
+            end = min(start + least, int(np.searchsorted(ends, before + memory // SHARES, side="right")))
+        starts.append(min(max(end, start + 1), start + MOST_ITEMS))
+    return np.array(starts, np.int64)
 
 
 def _header(job: Job, items: Items, versions: Mapping[str, str | None], parts: int) -> dict[str, Any]:

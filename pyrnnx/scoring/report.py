@@ -69,7 +69,6 @@ class ScoreReport:
 
 
 Progress = Callable[[int, int], None]
-WIDTH = 30
 
 
 def progress_of(value: Any) -> Progress:
@@ -85,17 +84,13 @@ def progress_of(value: Any) -> Progress:
 
 
 def _line() -> Progress:
-    started, before = time.monotonic(), -1
+    started = time.monotonic()
 
     def show(done: int, total: int) -> None:
-        nonlocal before
-        if before < 0:
-            before = done  # items of an earlier run do not count for the speed of this one
-        filled = WIDTH * done // max(total, 1)
         passed = time.monotonic() - started
-        left = f", {passed * (total - done) / (done - before):.0f} s left" if done > before and done < total else ""
-        end = "\n" if done >= total else ""
-        sys.stderr.write(f"\r[{'#' * filled}{'.' * (WIDTH - filled)}] {done}/{total} items{left}\x1b[K{end}")
+        left = f", {passed * (total - done) / done:.0f} s left" if 0 < done < total else ""
+        sys.stderr.write(f"\r{done}/{total} items{left}\x1b[K")
+        sys.stderr.write("\n" if done >= total else "")
         sys.stderr.flush()
 
     return show

@@ -14,14 +14,27 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
 from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import Folder, part_identity
-from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
 from pyrnnx.scoring.segments import Segments
 from pyrnnx.scoring.sinks import SINKS, arrays_of
 from pyrnnx.scoring.sources.base import Bad, completed
 from pyrnnx.scoring.subjects.outputs import Scorer
 
 Results = dict[str, AnyArray]
+SHARES = 3  # shares of the memory: items and results; copies of results while they are written; a padded batch
+BATCH = 2**23  # bytes of a padded batch and its results; items of a 39 MB batch took 1.6 times as long as of 5 to 10 MB
 _COMPUTES = threading.Lock()  # all parts of a process share one thread pool; they read and write without the lock
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive items of a source, which are scored and written as a whole."""
+
+    number: int
+    first: int  # index of the first item
+    names: tuple[str, ...]  # as in `Items`
+    places: tuple[Any, ...]
+    lengths: tuple[int, ...]
+    bad: dict[int, str]  # as in `Items`, but by the index within the part
 
 
 @dataclass(frozen=True)
@@ -40,15 +53,20 @@ class Job:
     segments: Segments | None
 
     def batches(self, lengths: Sequence[int], step: int) -> Iterator[list[int]]:
-        """Yield the batches of items of these lengths, with steps of `step` bytes, as indices."""
-        scorer, most = self.scorer, self.memory // SHARES
-        return batches(
-            lengths,
-            rows=scorer.rows,
-            most=most if scorer.subject.pushes else min(most, BATCH),
-            mixes_lengths=scorer.subject.mixes_lengths,
-            row_size=lambda length: scorer.size(length, step),
-        )
+        """Yield batches of items of similar length as indices, the longest first; a time step has `step` bytes."""
+        scorer, subject = self.scorer, self.scorer.subject
+        most = self.memory // SHARES if subject.pushes else min(self.memory // SHARES, BATCH)
+        batch: list[int] = []
+        for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):
+            if batch:
+                longest = lengths[batch[0]]
+                full = len(batch) == scorer.rows or (len(batch) + 1) * scorer.size(longest, step) > most
+                if full or (not subject.mixes_lengths and lengths[index] != longest):
+                    yield batch
+                    batch = []
+            batch.append(index)
+        if batch:
+            yield batch
 
     def check(self, name: str, item: Any) -> None:
         if isinstance(item, Bad) and not self.skip_errors:

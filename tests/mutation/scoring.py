@@ -21,13 +21,13 @@ the lengths are never to blame [pyrnnx/scoring/subjects/outputs.py]
     if subject.lengths is not None and len(set(map(len, items))) > 1:
     if False:
     tests/scoring/test_batches.py
-a batch has one row too many [pyrnnx/scoring/parts.py]
-    full = len(batch) == rows or (len(batch) + 1) * row_size(longest) > most
-    full = len(batch) > rows or (len(batch) + 1) * row_size(longest) > most
+a batch has one row too many [pyrnnx/scoring/task.py]
+    full = len(batch) == scorer.rows or (len(batch) + 1) * scorer.size(longest, step) > most
+    full = len(batch) > scorer.rows or (len(batch) + 1) * scorer.size(longest, step) > most
     tests/scoring/test_parts.py
-a batch exceeds its limit of bytes [pyrnnx/scoring/parts.py]
-    (len(batch) + 1) * row_size(longest) > most
-    len(batch) * row_size(longest) > most
+a batch exceeds its limit of bytes [pyrnnx/scoring/task.py]
+    (len(batch) + 1) * scorer.size(longest, step) > most
+    len(batch) * scorer.size(longest, step) > most
     tests/scoring/test_parts.py
 context frames come from the future [pyrnnx/scoring/conversion.py]
     padded[self.context : self.context + len(values)] = values

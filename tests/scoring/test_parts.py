@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrnnx.scoring.parts import PARTS, SHARES, SMALL, batches, boundaries
+from pyrnnx.scoring.plan import PARTS, SMALL, boundaries
+from pyrnnx.scoring.task import SHARES, Job
 
 SIZES = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
 
@@ -31,7 +35,10 @@ def test_many_parts_of_much_data() -> None:
 @settings(max_examples=80)
 @given(st.lists(st.integers(0, 20), max_size=40), st.booleans(), st.integers(1, 7))
 def test_batches(lengths: list[int], mixes: bool, rows: int) -> None:
-    found = list(batches(lengths, rows=rows, most=60, mixes_lengths=mixes, row_size=lambda length: length))
+    subject = SimpleNamespace(mixes_lengths=mixes, pushes=True)
+    scorer = SimpleNamespace(rows=rows, subject=subject, size=lambda length, step: length * step)
+    job: Any = SimpleNamespace(scorer=scorer, memory=SHARES * 60)
+    found = list(Job.batches(job, lengths, 1))
     assert sorted(index for batch in found for index in batch) == list(range(len(lengths)))
     for batch in found:
         own = [lengths[index] for index in batch]

@@ -2,8 +2,7 @@
 
 interface   batches of items, and the interface of all subjects
 layers      layers and stacks
-models      models that take whole sequences
-streams     models that take one time step a call, and their states
+models      models that take whole sequences, or one time step a call with their states
 outputs     axes of outputs, results of single items, and the check of the first batch
 """
 
@@ -18,8 +17,7 @@ from pyrnnx.load import is_source, read_model_or_layer
 from pyrnnx.models.model import Model
 from pyrnnx.scoring.subjects.interface import Options, Subject
 from pyrnnx.scoring.subjects.layers import LayerSubject
-from pyrnnx.scoring.subjects.models import ModelSubject
-from pyrnnx.scoring.subjects.streams import StreamSubject
+from pyrnnx.scoring.subjects.models import ModelSubject, StreamSubject
 from pyrnnx.stacks.stack import Stack
 
 
