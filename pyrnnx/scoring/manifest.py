@@ -5,7 +5,7 @@ segments.csv      segments of all recordings, if they are asked for
 parts/00000.npz   results of the items of a part
 done/00000.json   record of a finished part: its run, its checksum, the skipped items, and the segments
 tmp/              unfinished files; those of parts and records in a folder named after the run
-lock              locked by the running process
+.lock             locked by the running process
 
 Files with other names belong to somebody else, and are neither changed nor removed.
 """
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyrnnx.scoring.task import Part
 
 FORMAT = 1
+LOCK = ".lock"
 BLOCK = 2**20  # bytes read at once
 _SUFFIXES = "|".join(re.escape(sink.suffix) for sink in SINKS.values())
 _PART = re.compile(rf"(\d{{5,}})(?:{_SUFFIXES})")
@@ -56,11 +57,8 @@ class Folder:
         return self.records / f"{number:05}.json"
 
     def unfinished(self, run: str) -> Path:
-        """Return the folder of a run's unfinished files.
-
-        It keeps away the workers of earlier runs, which may be stopped or cut off for any time: a run removes the
-        folders of all others when it begins, and its own when it ends, and nothing can be renamed out of them then.
-        """
+        # A run removes the folders of all others, whose workers may be stopped or cut off for any time, when it begins,
+        # and its own when it ends: nothing can be renamed out of them then.
         return self.tmp / run
 
     def finished(self, part: Part, identity: str) -> dict[str, Any] | None:
@@ -172,15 +170,13 @@ class Folder:
                     f"score: {shown(os.fspath(self.manifest))} is no manifest of format {FORMAT}, that of this version"
                 )
             return manifest
-        for path in sorted(_entries(Path(self.path))):
-            # A run that died may have made an empty lock, and "tmp" with a part of the manifest.
-            is_lock = path.name == "lock" and not path.stat().st_size
-            is_tmp = path == self.tmp and all(_UNFINISHED.fullmatch(inner.name) for inner in _entries(path))
-            if not is_lock and not is_tmp:
-                raise ArgumentError(
-                    f"score: sink {shown(self.path)} has {shown(path.name)} but no manifest.json; expected a new or "
-                    "empty folder, or the sink of an earlier run"
-                )
+        own = {LOCK, self.tmp.name}  # of a run that died before it wrote one
+        others = sorted({path.name for path in _entries(Path(self.path))} - own)
+        if others:
+            raise ArgumentError(
+                f"score: sink {shown(self.path)} has {shown(others[0])} but no manifest.json; expected a new or empty "
+                "folder, or the sink of an earlier run"
+            )
         return None
 
 

@@ -102,7 +102,7 @@ def planned(
     sample = _sample(items, sizes, conversion, memory, skip_errors)
     step = sample[:1].nbytes
     lengths = [length for length in items.lengths.tolist() if 0 < length * step <= memory // SHARES] or [len(sample)]
-    scorer = scorer_of(subject, rows, sample, {int(np.median(lengths)), min(lengths)})
+    scorer = scorer_of(subject, rows, sample, int(np.median(lengths)))
     check_outputs(sink, subject.label, scorer.outputs)
     segments = None
     if threshold is not None:

@@ -19,7 +19,7 @@ from pyrnnx._internal.extras import import_package
 from pyrnnx._internal.files import is_path
 from pyrnnx.errors import ArgumentError, reason_of, shown
 from pyrnnx.scoring.conversion import Conversion, frames_of
-from pyrnnx.scoring.manifest import Folder
+from pyrnnx.scoring.manifest import LOCK, Folder
 from pyrnnx.scoring.plan import Run, planned
 from pyrnnx.scoring.report import Progress, ScoreReport, progress_of
 from pyrnnx.scoring.segments import checked_threshold
@@ -214,7 +214,7 @@ def _locked(path: str) -> Iterator[None]:
     """Lock the sink folder for this process, until the end of the block or of the process."""
     filelock = import_package("filelock", "score: the lock of the sink", "score")
     try:
-        with filelock.FileLock(os.path.join(path, "lock"), timeout=0):
+        with filelock.FileLock(os.path.join(path, LOCK), timeout=0):
             yield
     except filelock.Timeout:
         raise ArgumentError(f"score: another process is writing to sink {shown(path)}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,29 +88,23 @@ def _call(subject: Subject, items: Sequence[AnyArray]) -> Mapping[str, AnyArray]
     return subject.call(takes.batch(items, rows, steps), lengths)
 
 
-def scorer_of(subject: Subject, rows: int, sample: AnyArray, lengths: Iterable[int]) -> Scorer:
-    """Call a model with the sample, one of the items [T, ...], at one of these lengths, to find the axes of outputs.
-
-    The longest is the first: a model with strides may leave no time steps of a short sequence. But a model may limit
-    the number of time steps.
-    """
-    takes = subject.input.size("T")
-    failure: PyrnnxError | None = None
-    for length in [takes] if takes else sorted(lengths, reverse=True):
-        steps = min(length, PUSHES) if subject.pushes else length
-        try:
-            return Scorer(subject, _outputs(subject, rows, sample, steps), rows)
-        except PyrnnxError as error:  # two attempts
-            failure = error
-    raise ArgumentError(f"score: {subject.label} fails with sequences of {steps} steps of the first item: {failure}")
+def scorer_of(subject: Subject, rows: int, sample: AnyArray, length: int) -> Scorer:
+    """Call a model with the sample, one of the items [T, ...], at this length, to find the axes of outputs."""
+    steps = subject.input.size("T") or (min(length, PUSHES) if subject.pushes else length)
+    try:
+        return Scorer(subject, _outputs(subject, rows, sample, steps), rows)
+    except PyrnnxError as error:
+        raise ArgumentError(
+            f"score: {subject.label} fails with sequences of {steps} steps of the first item: {error}"
+        ) from error
 
 
 def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple[Output, ...]:
     takes = subject.input
-    longer = steps if takes.size("T") else 2 * steps
+    other = steps if takes.size("T") else steps // 2 or 2  # not longer: a model may limit the number of time steps
     sequence = _sequence(sample, steps)
     alone = _call(subject, [sequence])
-    at_length = alone if longer == steps else _call(subject, [_sequence(sample, longer)])
+    at_other = alone if other == steps else _call(subject, [_sequence(sample, other)])
     pair = _call(subject, [sequence] * 2) if rows > 1 and takes.size("N") is None else None
     described = []
     for name, value in alone.items():
@@ -119,7 +113,7 @@ def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple
         if axes is not None and len(axes) == array.ndim:
             row, time = axes.index("N"), axes.index("T") if "T" in axes else None
         else:
-            time = changed_axis(name, array.shape, np.shape(at_length[name]))
+            time = changed_axis(name, array.shape, np.shape(at_other[name]))
             axes_of_rows = [axis for axis, size in enumerate(array.shape) if size == rows and axis != time]
             row = axes_of_rows[0] if axes_of_rows else None
             if pair is not None:
@@ -131,7 +125,7 @@ def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple
                     "leave the output out of outputs, a list of names"
                 )
         shape = tuple(size for axis, size in enumerate(array.shape) if axis not in (row, time))
-        follows = time is not None and array.shape[time] == steps and at_length[name].shape[time] == longer
+        follows = time is not None and array.shape[time] == steps and at_other[name].shape[time] == other
         described.append(Output(name, array.dtype, row, time, shape, follows))
     return tuple(described)
 
