@@ -23,8 +23,8 @@ def npy(header: str, data: bytes = b"") -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header.encode("latin1") + b"\n" + data
 
 
-def described(descr: str = "'<f4'", shape: str = "(2,)", more: str = "") -> str:
-    return f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}{more}}}"
+def described(descr: str = "'<f4'", shape: str = "(2,)") -> str:
+    return f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}"
 
 
 def npz(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> str:
@@ -35,22 +35,17 @@ def npz(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATE
 
 
 BROKEN = {
-    "empty": b"",
     "no header": b"\x93NUMPY\x01\x00",
     "version": b"\x93NUMPY\x09\x00" + bytes(100),
     "text": npy("{'descr': ("),
     "brackets": npy("(" * 300),
-    "other keys": npy(described(more=", 'x': 1")),
     "unknown type": npy(described("'<q9'")),
-    "type of another kind": npy(described("5")),
-    "types": npy(described("[('a', '<f4', 'b', 'c', 'd')]")),
     "negative": npy(described(shape="(-1,)")),
     "cut": npy(described(), bytes(7)),
     "huge": npy(described(shape="(1000000, 1000000)"), bytes(8)),
     "beyond 64 bits": npy(described(shape=f"({10**30},)"), bytes(8)),
     "objects": npy(described("'|O'"), b"cos\nsystem\n(S'false'\ntR."),
     "a pickle": b"\x80\x04K\x01.",
-    "no array": b"text",
 }
 
 
@@ -62,20 +57,6 @@ def test_broken(name: str, tmp_path: Path) -> None:
     archive = npz(tmp_path / "x.npz", {"X.npy": BROKEN[name]})
     with pytest.raises(ArgumentError, match=rf"^run: .*x.npz' cannot be read \(.+\); {EXPECTED}, without objects$"):
         read_npz("run", archive)
-
-
-@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file whose first byte cannot be read")
-def test_a_file_that_fails_at_its_first_byte(tmp_path: Path) -> None:
-    (tmp_path / "x.npy").symlink_to("/proc/self/mem")
-    with pytest.raises(ArgumentError, match=rf"^run: .*x.npy' cannot be read \(Input/output error\); {EXPECTED}"):
-        read_npy("run", str(tmp_path / "x.npy"))
-
-
-def test_a_broken_archive(tmp_path: Path) -> None:
-    path = Path(npz(tmp_path / "x.npz", {"X.npy": npy(described(), bytes(8))}))
-    path.write_bytes(path.read_bytes().replace(b"\x08\x00", b"\x63\x00"))  # an unknown method
-    with pytest.raises(ArgumentError, match=rf"^run: .*x.npz' cannot be read \(.+\); {EXPECTED}"):
-        read_npz("run", str(path))
 
 
 def test_a_small_file_of_many_bytes(tmp_path: Path) -> None:

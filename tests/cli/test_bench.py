@@ -44,15 +44,6 @@ def test_an_operator() -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_a_model_as_json() -> None:
-    done = pyrnnx("bench", SMALL, "--against", "onnxruntime", "--repeat", "5", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    found = json.loads(done.stdout)
-    assert found["what"] == "small_rnn.onnx"
-    assert {name: len(one) for name, one in found["seconds"].items()} == {"pyrnnx": 5, "ONNX Runtime": 5}
-    assert found["difference"]["ONNX Runtime"] < 1e-5
-
-
 def test_what_is_not_timed_is_said_in_a_terminal() -> None:
     status, text = in_terminal("bench", *OP, "--dtype", "float64", "--against", "onnxruntime,openvino")
     assert status == 0

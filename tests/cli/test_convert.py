@@ -112,11 +112,6 @@ def test_weights_of_pytorch(weights: str, suffix: str, tmp_path: Path) -> None:
     assert layer.op.activations[0][0].name == "Relu"
 
 
-def test_a_nonlinearity_that_is_not_given(weights: str, tmp_path: Path) -> None:
-    found = converted(weights, tmp_path / "tanh.onnx", "--prefix", "out")["warnings"]
-    assert "weights of an RNN of PyTorch do not contain its nonlinearity; using tanh (--nonlinearity)" in found
-
-
 def test_variables_become_inputs_and_outputs(tmp_path: Path) -> None:
     """First values that the model computes leave inputs that the model itself has not."""
     states = pytest.importorskip("openvino_states")
@@ -231,10 +226,6 @@ def test_a_model_for_onnxruntime(tmp_path: Any, capsys: Any) -> None:
     [
         (["out.onnx", "--for", "tensorrt"], "Invalid value for '--for': "),
         (["out.xml", "--for", "onnxruntime"], "--for does not apply to "),
-        (
-            ["out.onnx", "--for", "onnxruntime", "--layer", "0"],
-            "--for does not apply to ",
-        ),
     ],
 )
 def test_what_onnxruntime_does_not_take(tmp_path: Any, capsys: Any, arguments: Any, message: Any) -> None:

@@ -92,13 +92,6 @@ def test_options_are_arguments_of_score(monkeypatch: pytest.MonkeyPatch) -> None
     assert given == {name: value for _, name, value in OPTIONS.values()}
 
 
-def test_a_source_that_is_missing(tmp_path: Path) -> None:
-    """It is the first error, before those of inputs."""
-    done = pyrnnx("score", str(MODEL), str(tmp_path / "gone"), str(tmp_path / "out"), "--input", "no=1")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "gone' does not exist; expected a file, a folder or a URL" in done.stderr
-
-
 def test_repeated(files: Path) -> None:
     options = ("--outputs", "Y_h", "--batch", "4")
     (files / "in" / ".hidden.npy").touch()

@@ -98,7 +98,6 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "model": ({"model": lstm(seed=1)}, "the model: sha256"),
     "source": ({}, "the source: fingerprint"),
     "options": ({"batch": 5}, "the options: batch was 32 and is 5"),
-    "outputs": ({"outputs": ["Y_h"]}, "the options: outputs"),
     "memory": ({"memory": 2 * PART}, f"memory was {PART} and is {2 * PART}"),
 }
 
@@ -182,8 +181,6 @@ SPOILED: dict[str, tuple[str, Spoil]] = {
     "a shorter part": (PART_1, lambda path: path.write_bytes(path.read_bytes()[:-1])),
     "a FIFO as part": (PART_1, replaced(os.mkfifo)),
     "no JSON": (RECORD_1, lambda path: path.write_text("{")),
-    "a deep list": (RECORD_1, lambda path: path.write_text("[" * 100_000)),
-    "a list": (RECORD_1, lambda path: path.write_text("[]")),
     "no identity": (RECORD_1, edited(identity=None)),
     "another part": (RECORD_1, _of_another_part),
     "a FIFO as record": (RECORD_1, replaced(os.mkfifo)),
@@ -207,12 +204,9 @@ def test_parts_that_are_computed_again(name: str, tmp_path: Path) -> None:
 MANIFESTS: dict[str, tuple[Spoil, str]] = {
     "half": (lambda path: path.write_bytes(path.read_bytes()[:99]), "is no JSON"),
     "deep": (lambda path: path.write_text("[" * 100_000), "is no JSON"),
-    "binary": (lambda path: path.write_bytes(b"\xff\xfe"), "is no JSON"),
-    "digits": (lambda path: path.write_text('{"format": %s}' % ("1" * 10_000)), "is no"),
     "list": (lambda path: path.write_text("[1]"), "is a JSON list; expected an object"),
     "format": (edited(format=2), "is no manifest of format 1"),
     "options": (edited(options=None), "the options was None"),
-    "folder": (replaced(os.mkdir), "is no JSON file .it is a folder"),
     "FIFO": (replaced(os.mkfifo), "is no JSON file .it is no regular file"),
 }
 
@@ -259,17 +253,15 @@ def test_skipped_items(source: Path, out: Path) -> None:
     assert_equal(of_npz(out), expected(lstm(), {key: NAMED[key] for key in NAMED if key != bad.name}))
 
 
-@pytest.mark.parametrize("way", [os.replace, lambda new, old: old.write_bytes(new.read_bytes())])
 @pytest.mark.parametrize("when", ["before its part is read", "after its part is read"])
-def test_a_recording_that_is_replaced(way: Callable[[Path, Path], object], when: str, source: Path, out: Path) -> None:
+def test_a_recording_that_is_replaced(when: str, source: Path, out: Path) -> None:
     """By one of the same size: the run is not complete under the fingerprint of the recording before."""
     new, old = source.parent / "new.npy", source / "011.npy"
     np.save(new, -ITEMS[-1])
 
     def progress(done: int, total: int) -> None:
         if new.exists() and done == (total if when.startswith("after") else 0):
-            way(new, old)
-            new.unlink(missing_ok=True)
+            os.replace(new, old)
 
     with pytest.raises(PyrnnxError, match=rf"file '.*{old.name}' has changed since it was listed"):
         run(source, progress=progress)

@@ -181,13 +181,11 @@ def test_stacks(batch_first: bool, hidden_size: int, tmp_path: Path) -> None:
 
 REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "no T": ({"axes": "NSI"}, "axes is 'NSI'; expected different letters with a T"),
-    "twice": ({"axes": "TTN"}, "axes is 'TTN'"),
     "too few": ({"axes": "NT"}, "axes is 'NT'; expected 3 letters"),
     "input": ({"input": "x"}, "input is 'x'; expected one of 'X', 'lens'"),
     "lengths": ({"lengths": "x"}, "lengths is 'x'; expected one of"),
     "inputs": ({"inputs": 3}, "inputs is 3; expected a mapping"),
     "unknown input": ({"inputs": {"q": 1}}, "input 'q' is unknown"),
-    "outputs": ({"outputs": ["q"]}, "outputs has 'q'"),
     "no lengths": ({"lengths": None}, "these inputs have no value: 'X', 'lens'; .* or lengths='lens', the lengths of"),
     "no axes": ({"model": recurrent("N, T", True, "x = Transpose <perm = [1, 0, 2]> (X)")}, "of 'X' .* are unknown"),
 }

@@ -70,30 +70,21 @@ FINITE = "expected a finite number"
 BOOL = "expected true or false"
 CONFIGS: list[tuple[Any, type[PyrnnxError], str]] = [
     *[(contents, F, "config.json is not JSON") for contents in (b"{", b"\xff\xfe\x00", b"[" * 100_000)],
-    ([], F, "config.json is []; expected an object"),
     ({"class_name": "Own", "config": {}}, A, f"{NONE}; expected one of SimpleRNN"),
     (model_config(3), F, "has 3 among its layers; expected objects with a class_name"),
     (model_config(LAMBDA), A, NONE),
     *[(first(module=module), A, NONE) for module in ("mine", "keras.evil", "keras.layersevil")],
     (first(registered_name="evil>LSTM"), A, NONE),
     (good_config(units=0), F, "LSTM 'first': units is 0; expected a positive integer"),
-    (good_config(units=None), F, "LSTM 'first': units is None; expected a positive integer"),
     (good_config(units=10**30), A, "cell: kernel has shape (3, 20); expected (3, 4000000"),
-    (good_config(units=6), A, "cell: kernel has shape (3, 20); expected (3, 24)"),
     (good_config(use_bias="no"), F, f"use_bias is 'no'; {BOOL}"),
     (good_config(use_bias=False), F, "has 3 variables; expected 2"),
     (good_config(activation="gelu"), U, "activation is 'gelu'; expected one of tanh, sigmoid"),
     (good_config(activation=CUSTOM), U, "activation is the custom object 'mine'"),
-    (good_config(activation=3), A, "activation is 3; expected one of tanh"),
     (
         good_config(activation=serialized("LeakyReLU", {"negative_slope": "x"})),
         A,
         "activation: negative_slope is 'x'; expected a number",
-    ),
-    (
-        good_config(activation=serialized("LeakyReLU", {"negative_slope": float("nan")})),
-        A,
-        f"LSTM 'first': activation: negative_slope is nan; {FINITE}",
     ),
     (
         good_config(recurrent_activation=serialized("ELU", {"alpha": float("inf")})),
@@ -106,18 +97,15 @@ CONFIGS: list[tuple[Any, type[PyrnnxError], str]] = [
         "go_backwards=True with return_sequences=True returns the last time step first",
     ),
     (both(merge_mode="sum"), U, "merge_mode is 'sum'; expected 'concat' or None"),
-    (both(backward_layer=None), F, "backward_layer is None; expected a mapping"),
     (both(backward_layer=OTHER_UNITS), U, "units is 5 forward and 6 backward"),
     (both(backward_layer=layer_config(LSTM, "g")), U, "backward_layer has go_backwards=False"),
     (both_of(module="mine.layers"), U, f"has 'LSTM' of module 'mine.layers', registered_name None; {KERAS}"),
-    (both_of(module="keras.evil"), U, f"has 'LSTM' of module 'keras.evil', registered_name None; {KERAS}"),
     (both_of(registered_name="evil>LSTM"), U, f"of module 'keras.layers', registered_name 'evil>LSTM'; {KERAS}"),
     (both(layer=serialized("RNN", {"cell": TWO_CELLS})), U, "layer has 2 cells; expected one"),
     (both(layer=serialized("Dense", {})), U, "the class is 'Dense'; expected one of SimpleRNN"),
     (good_config(go_backwards=1), F, f"LSTM 'first': go_backwards is 1; {BOOL}"),
     (of_cell(serialized("OwnCell", {})), U, "has a cell 'OwnCell'; expected one of"),
     (of_cell(None), F, "cell is None; expected a mapping"),
-    (of_cell(serialized("StackedRNNCells", {"cells": []})), F, "cells is []; expected a list"),
     (of_cell({"class_name": 3}), F, "class_name is 3; expected a string"),
 ]
 
@@ -191,7 +179,6 @@ def rejected_weights() -> list[tuple[bytes, type[PyrnnxError], str]]:
         (lambda group: group.move("2", "x"), "has no '2'"),
         (replacing(lambda group: group.create_group("0")), "is not an array"),
         (replaced("0", ones.astype(int)), "has dtype int64; expected one of float16, float32, float64"),
-        (replaced("0", "text"), "has dtype object; expected one of"),
         (replaced("0", h5py.SoftLink("/layers")), "is a soft or external link"),
         (replaced("0", h5py.ExternalLink("b.h5", "/x")), "is a soft or external link"),
         (replacing(external), "are not in the file"),
@@ -206,7 +193,6 @@ def rejected_weights() -> list[tuple[bytes, type[PyrnnxError], str]]:
         (replaced("1", np.ones((5, 21))), "cell: recurrent_kernel has shape (5, 21); expected (5, 20)"),
         (replaced("2", np.ones((2, 20))), "cell: bias has shape (2, 20); expected (20,)"),
         (replaced("0", ones.astype("f4")), "weights[1] has dtype float64; expected float32"),
-        (replaced("0", np.float64(1)), "cell: kernel has shape (); expected (input_size, 20)"),
     ]
     return [
         *[(contents, F, "the weights are damaged, or not an HDF5 file") for contents in (b"noise" * 100, b"")],
@@ -243,7 +229,7 @@ def test_one_array_for_many_cells(tmp_path: Path) -> None:
 
 def test_archives(tmp_path: Path) -> None:
     path, weights = tmp_path / "a.keras", weights_file(good_groups())
-    for contents in (b"", b"noise" * 100, b"PK\x03\x04", weights):
+    for contents in (b"noise" * 100, weights):
         path.write_bytes(contents)
         with pytest.raises(FormatError, match=r"a\.keras: not a \.keras file"):
             from_file(path)
@@ -282,7 +268,6 @@ def test_paths(tmp_path: Path) -> None:
         (tmp_path / "folder.keras", None, "it is a folder"),
         (tmp_path / "none.keras", None, "No such file"),
         (3, None, "path is 3; expected the path of a .keras file"),
-        (b"a.keras", None, "path is b'a.keras'; expected the path"),
         (tmp_path, 3, "layer is 3; expected a name, or None"),
     ):
         with pytest.raises(ArgumentError, match=message):

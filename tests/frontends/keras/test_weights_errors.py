@@ -28,11 +28,8 @@ A, U = ArgumentError, UnsupportedError
 ARRAYS = "expected a list of arrays"
 CASES: list[tuple[Any, dict[str, Any], type[PyrnnxError], str]] = [
     (None, {}, A, f"from_weights: weights is None; {ARRAYS}, as get_weights() returns"),
-    ([], {}, A, f"from_weights: weights is []; {ARRAYS}"),
-    ({"kernel": 1}, {}, A, ARRAYS),
     (LSTM[:1], {}, A, "1 arrays were given; expected 3, or without biases 2, for direction 'forward'"),
     (LSTM, BOTH, A, "3 arrays were given; expected 6, or without biases 4, for direction"),
-    (LSTM * 2, {}, A, "6 arrays were given; expected 3, or without biases 2"),
     (changed(LSTM, 1, None), {}, A, "weights[1] is missing; it is required"),
     (changed(LSTM, 0, np.ones((3, 20), int)), {}, A, "weights[0] has dtype int64; expected"),
     (
@@ -41,7 +38,6 @@ CASES: list[tuple[Any, dict[str, Any], type[PyrnnxError], str]] = [
         A,
         "weights[2] has dtype float32; expected float64, the dtype of weights[0]",
     ),
-    (changed(LSTM, 2, "bias"), {}, A, "weights[2] has dtype <U4; expected float32"),
     # shapes
     (
         changed(LSTM, 1, np.ones((5, 10))),
@@ -49,12 +45,10 @@ CASES: list[tuple[Any, dict[str, Any], type[PyrnnxError], str]] = [
         A,
         "recurrent_kernel (weights[1]) has shape (5, 10); expected (units, G*units), with G = 1 for a SimpleRNN",
     ),
-    (changed(LSTM, 1, np.ones(5)), {}, A, "(weights[1]) has shape (5,)"),
     (changed(LSTM, 1, np.ones((0, 0))), {}, A, "(weights[1]) has shape (0, 0)"),
     (LSTM, {"operator": "GRU"}, A, "recurrent_kernel (weights[1]) has shape (5, 20); expected (units, 3*units)"),
     (changed(LSTM, 0, np.ones((3, 15))), {}, A, "kernel has shape (3, 15); expected (3, 20)"),
     (changed(LSTM, 0, np.ones(20)), {}, A, "(20,); expected (input_size, 20)"),
-    (changed(LSTM, 2, np.ones(15)), {}, A, "bias has shape (15,); expected (20,)"),
     (
         changed(AFTER, 2, np.ones((3, 15))),
         {},
@@ -62,8 +56,6 @@ CASES: list[tuple[Any, dict[str, Any], type[PyrnnxError], str]] = [
         "bias has shape (3, 15); expected (2, 15) for a GRU with reset_after=True",
     ),
     (BEFORE, {"reset_after": True}, A, "bias has shape (15,); expected (2, 15) for a GRU with reset_after=True"),
-    (AFTER, {"reset_after": False}, A, "bias has shape (2, 15); expected (15,) for a GRU with reset_after=False"),
-    (LSTM + AFTER, BOTH, A, "kernel has shape (3, 15); expected (3, 20)"),
     (LSTM + random_weights("LSTM", 4, 5), BOTH, A, "shape (4, 20); expected (3, 20)"),
     # options
     (LSTM, {"operator": "RNN"}, A, "operator is 'RNN'; expected one of 'SimpleRNN', 'GRU', 'LSTM'"),
@@ -72,8 +64,6 @@ CASES: list[tuple[Any, dict[str, Any], type[PyrnnxError], str]] = [
     (LSTM, {"reset_after": True}, A, "reset_after is True; only a GRU has it"),
     (LSTM, {"activation": "gelu"}, U, "activation is 'gelu'; expected one of tanh, sigmoid"),
     (SIMPLE, {"recurrent_activation": np.tanh}, A, "recurrent_activation is <ufunc 'tanh'>; expected one of tanh"),
-    (LSTM, {"weight_dtype": "int8"}, A, "weight_dtype is 'int8' with dtype float64"),
-    (LSTM, {"name": 3}, A, "name is 3; expected a string"),
     (LSTM, {"name": "own", "direction": ""}, A, "from_weights: 'own': direction is ''"),
 ]
 
@@ -86,7 +76,7 @@ def test_rejected(weights: Any, options: dict[str, Any], error: type[PyrnnxError
     assert "\n" not in str(caught.value)
 
 
-@each_row("layer", [None, "LSTM", object(), LSTM, from_layer], ids=lambda one: type(one).__name__)
+@each_row("layer", ["LSTM", object()], ids=lambda one: type(one).__name__)
 def test_what_is_no_layer_of_keras(layer: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^from_layer: '.*' was given; expected one of keras\.layers\.SimpleRNN"):
         from_layer(layer)

@@ -236,15 +236,12 @@ def test_rejected() -> None:
     parametrized = nn.utils.parametrizations.weight_norm(nn.GRU(3, 4), "weight_hh_l0")
     for module, message in (
         ("LSTM", "accelerate: module is 'LSTM'; expected a torch.nn.Module"),
-        (nn.LSTM, "accelerate: module is"),
         (nn.Linear(2, 3), r"accelerate: Linear contains no recurrent module; expected one of torch.nn.RNN, .*forward"),
         (Replaced(2, 3), "accelerate: Replaced has a forward of its own; expected"),
-        (parametrized, "accelerate: ParametrizedGRU is parametrized; expected"),
         (
             nn.Sequential(parametrized, Replaced(2, 3)),
             r"'0' \(ParametrizedGRU\) is par.*, '1' \(Replaced\) has a f.*; e",
         ),
-        (nn.Sequential(*[Replaced(2, 3)] * 2, *(Replaced(2, 3) for _ in range(11))), r"'10' .* and 2 more; expected"),
     ):
         with pytest.raises(ArgumentError, match=message):
             accelerate(module)

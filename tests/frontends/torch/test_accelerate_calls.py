@@ -27,12 +27,6 @@ def _sgd(module: Any, p: Any, x: Any) -> None:
     optimizer.step()
 
 
-def _fused_adam(module: Any, p: Any, x: Any) -> None:
-    optimizer = torch.optim.AdamW(module.parameters(), 0.1, fused=True)
-    module(x)[0].sum().backward()
-    optimizer.step()
-
-
 def _load(module: Any, p: Any, x: Any) -> None:
     module.load_state_dict({name: 1.5 * value for name, value in module.state_dict().items()})
 
@@ -53,7 +47,6 @@ def _vector(module: Any, p: Any, x: Any) -> None:
 
 ROUTES: dict[str, Callable[[Any, Any, Any], Any]] = {  # of a module, one of its parameters, and an input
     "optimizer": _sgd,
-    "fused optimizer": _fused_adam,
     "load_state_dict": _load,
     "load_state_dict, assign": _assign,
     "in inference mode": _inference,
@@ -65,10 +58,8 @@ ROUTES: dict[str, Callable[[Any, Any, Any], Any]] = {  # of a module, one of its
     "a new parameter": lambda module, p, x: setattr(module, "weight_hh_l1", nn.Parameter(torch.randn_like(p))),
     # No version counter sees these:
     "data.add_": lambda module, p, x: p.data.add_(0.1),
-    "data of a row": lambda module, p, x: p.data[3].add_(1),
     "data of an element": lambda module, p, x: p.data[-1, -1].add_(1e-3),
     "data negated": lambda module, p, x: p.data.neg_(),
-    "data reversed": lambda module, p, x: p.data.copy_(p.data.flip(0)),
     "NumPy": lambda module, p, x: np.add(p.detach().numpy(), 0.1, out=p.detach().numpy()),
     "storage": lambda module, p, x: p.untyped_storage().copy_(torch.randn_like(p).untyped_storage()),
     "in shared memory": lambda module, p, x: (module.share_memory(), p.data.mul_(2)),
@@ -125,9 +116,9 @@ def test_attributes_that_change() -> None:
         np.testing.assert_allclose(cell(x[0]), torch.relu(torch.atanh(tanh)), atol=TOLERANCE)
 
 
-def _freed(tensor: Any, first: int = 0) -> Any:
-    """Return rows of a tensor whose memory was freed, as sharded training does with parameters that are not in use."""
-    tensor = tensor.clone()[first:]
+def _freed(tensor: Any) -> Any:
+    """Return a tensor whose memory was freed, as sharded training does with parameters that are not in use."""
+    tensor = tensor.clone()
     tensor.untyped_storage().resize_(0)
     return tensor
 
@@ -271,17 +262,12 @@ DECLINED: dict[str, tuple[tuple[Any, ...], str]] = {  # arguments of nn.LSTM(5, 
     "input_size": ((X[..., :4],), "input has shape (2, 3, 4); expected (batch_size, seq_length, 5) or (seq_length, 5)"),
     "rank": ((X[0, 0],), "input has shape (5,); expected"),
     "dtype": ((X.float(),), "input has dtype torch.float32; expected torch.float64"),
-    "integers": ((X.long(),), "input has dtype torch.int64"),
     "no steps": ((X[:, :0],), "input has shape (2, 0, 5), which is empty; expected no axis of size 0"),
-    "no rows": ((X[:0],), "input has shape (0, 3, 5)"),
     "one state": ((X, STATES[0]), "hx is not a pair of tensors"),
-    "a tensor as states": ((X, torch.stack(STATES)), "hx is not a pair of tensors"),
     "shape of h": ((X, (torch.randn(1, 3, 7, **DOUBLE), STATES[1])), "hx has shape (1, 3, 7); expected (1, 2, 7)"),
-    "rank of c": ((X, (STATES[0], STATES[1][0])), "hx has shape (2, 7)"),
     "dtype of c": ((X, (STATES[0], STATES[1].float())), "hx has dtype torch.float32"),
     "no c": ((X, (STATES[0], None)), "hx is a NoneType; expected a torch.Tensor"),
     "array": ((X.numpy(),), "input is a ndarray"),
-    "nothing": ((None,), "input is a NoneType"),
     "subclass": ((X.as_subclass(Tagged),), "input is a Tagged; expected a torch.Tensor"),
     "sparse": ((X.to_sparse(),), "input has layout torch.sparse_coo; expected torch.strided"),
     "meta": ((X.to("meta"),), "input is on meta; expected the CPU"),
@@ -290,7 +276,6 @@ DECLINED: dict[str, tuple[tuple[Any, ...], str]] = {  # arguments of nn.LSTM(5, 
         "input is a negative view, whose signs are not in memory",
     ),
     "freed": ((_freed(X),), "input has no memory, because its storage was freed; expected one that has"),
-    "view of freed memory": ((_freed(torch.cat((X, X)), 2),), "input has no memory"),
     "freed state": ((X, (_freed(STATES[0]), STATES[1])), "hx has no memory"),
     "zero tensor": ((torch._efficientzerotensor(2, 3, 5, **DOUBLE),), "input is a zero tensor without memory"),
 }
@@ -335,12 +320,9 @@ def test_malformed_packed_sequences() -> None:
             theirs, ours = (outcome(each, packed, hx) for each in (module, fast))
             assert repr(theirs) == repr(ours) or all(torch.allclose(a, b) for a, b in zip(theirs, ours, strict=True))
             assert fast.why_not == reason
-        for hx, why in (
-            (torch.randn(1, 2, 7, **DOUBLE), "hx has shape (1, 2, 7); expected"),
-            ((1, 2), "hx is a tuple"),
-        ):
-            assert outcome(module, packed, hx) == outcome(fast, packed, hx)
-            assert fast.why_not.startswith(reason or why)
+        hx = torch.randn(1, 2, 7, **DOUBLE)
+        assert outcome(module, packed, hx) == outcome(fast, packed, hx)
+        assert fast.why_not.startswith(reason or "hx has shape (1, 2, 7); expected")
 
 
 def test_arguments_that_python_rejects() -> None:

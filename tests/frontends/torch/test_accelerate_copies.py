@@ -47,25 +47,6 @@ def test_copies_of_tensors_with_gradients() -> None:
         assert model.kept[0].abs().min() > 0
 
 
-@pytest.mark.filterwarnings("ignore")  # weight_norm is deprecated
-def test_copies_of_weight_normed_modules() -> None:
-    conv = nn.utils.weight_norm(nn.Conv1d(4, 8, 3))
-    model = nn.ModuleDict(
-        {"conv": conv, "gru": nn.utils.weight_norm(nn.GRU(8, 8), "weight_hh_l0"), "rnn": nn.RNN(8, 8)}
-    )
-    fast, x = accelerate(model.double().eval()), torch.randn(2, 4, 9, **DOUBLE)
-    for _ in range(5):
-        with torch.no_grad():
-            frames = model["conv"](x).permute(2, 0, 1)
-            np.testing.assert_array_equal(fast["conv"](x).permute(2, 0, 1), frames)
-            assert_same(fast["gru"], model["gru"], frames)
-            assert_same(fast["rnn"], model["rnn"], frames)
-            model["conv"].weight_g.mul_(1.1)
-            model["gru"].weight_hh_l0_g.mul_(0.9)
-    assert why_not(fast)["rnn"] is None
-    assert "weight-normed" in (why_not(fast)["gru"] or "")
-
-
 def test_copies_of_compiled_modules() -> None:
     """The copy runs itself: PyTorch's recurrent modules also copy the compiled call, which runs the original."""
     module = nn.LSTM(3, 4, 2, dropout=0.5, **DOUBLE).train()

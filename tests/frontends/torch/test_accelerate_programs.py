@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import threading
-import warnings
 from typing import Any
 
 import numpy as np
@@ -144,22 +143,6 @@ def test_cells_are_compiled_by_pytorch() -> None:
     assert all(any("gru_cell" in target for target in graph) for graph in graphs)
 
 
-def test_whole_graphs_of_sequences() -> None:
-    """Raise PyTorch's own error with fullgraph=True; with allow_rnn, return its results."""
-    module = nn.LSTM(5, 7, 2, bidirectional=True, batch_first=True, **DOUBLE)
-    messages = []
-    for each in (module, accelerate(module)):
-        torch._dynamo.reset()
-        with torch.no_grad(), pytest.raises(torch._dynamo.exc.Unsupported, match="wrap RNN, GRU, or LSTM") as error:
-            torch.compile(each, backend="eager", fullgraph=True)(X)
-        messages.append(error.value.msg)
-    assert messages[0] == messages[1]
-    with torch._dynamo.config.patch(allow_rnn=True):
-        compiled = torch.compile(accelerate(module), backend="eager", fullgraph=True)
-        assert_same(compiled, module, X)
-        assert_same(compiled, module, -X)
-
-
 def test_many_threads() -> None:
     """16 threads call one module, while another changes its weights between two values."""
     module = nn.GRU(16, 32, 2, **DOUBLE)
@@ -208,9 +191,3 @@ def test_the_limit_of_threads() -> None:
     finally:
         torch.set_num_threads(before)
     assert all(torch.equal(a, b) for other in results[1:] for a, b in zip(results[0], other, strict=True))
-
-
-def test_warnings_are_pytorchs_own() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        outputs(accelerate(nn.LSTM(5, 7, 3, **DOUBLE)), X)

@@ -40,9 +40,7 @@ A, U = ArgumentError, UnsupportedError
 TWO = renamed(lstm(), lambda name: f"a.{name}") | renamed(lstm(), lambda name: f"b.c.{name}")
 NONE = "has no weights of a recurrent module"
 PREFIXES = "expected one of 'a.', 'b.c.'"
-NORM = {"weight_hh_l0_g": np.ones(1), "weight_hh_l0_v": np.ones(1)}
 PARAMETRIZED = {"parametrizations.weight_hh_l0.original0": np.ones(1)}
-OBJECTS = np.array([[None, "a\n\x1b[31m"], [3, 0.5]], dtype=object)
 
 
 def hh(*shape: int) -> State:
@@ -59,20 +57,16 @@ WITHOUT_HH = without(lstm(), "weight_hh_l0")
 STATES: list[tuple[State, type[PyrnnxError], str]] = [
     # which module
     ({"fc.weight": np.ones(3)}, A, NONE),
-    ({}, A, NONE),
     (TWO, A, f"prefix was not given; {PREFIXES}"),
     # names
     (lstm() | {"scale": np.ones(1)}, A, "unknown names 'scale'; expected weight_ih_l0"),
-    (renamed(lstm() | {"fc.weight": 0}, lambda name: f"x.{name}"), A, "'x.': it has unknown names 'fc.weight'"),
     (WITHOUT_HH, A, "it has no weight_hh_l0; expected all weights of layers and directions"),
-    (without(lstm(), "bias_hh_l0"), A, "it has no bias_hh_l0"),
     (WITHOUT_BACKWARD_BIASES, A, "it has no bias_ih_l0_reverse, bias_hh_l0_reverse; expected all weights of layers"),
     (renamed(lstm(), lambda name: name.replace("l0", "l1")), A, "has layer 1, but not layer 0; expected all from 0"),
     (lstm() | {"weight_ih_l999999": np.ones((1, 1))}, A, "has layer 999999, but not layer 1"),
     (lstm() | {f"weight_ih_l{'1' * 5000}": 1}, A, "unknown names 'weight_ih_l111"),
     (lstm() | {"weight_ih": np.ones((1, 1))}, A, "it has unknown names 'weight_ih'; expected weight_ih_l0"),
     (WITHOUT_HH | PARAMETRIZED, U, "parametrized ('parametrizations.weight_hh_l0.original0'); expected weights after"),
-    (WITHOUT_HH | NORM, U, "the weights are parametrized ('weight_hh_l0_g', 'weight_hh_l0_v')"),
     (lstm() | {"weight_hr_l0": np.ones((2, H))}, U, "belongs to an LSTM with proj_size"),
     # shapes
     (
@@ -80,11 +74,9 @@ STATES: list[tuple[State, type[PyrnnxError], str]] = [
         A,
         "weight_hh_l0 has shape (10, 5); expected (G*hidden_size, hidden_size), with G = 1 for an RNN",
     ),
-    (hh(4), A, "weight_hh_l0 has shape (4,)"),
     (hh(0, 0), A, "weight_hh_l0 has shape (0, 0)"),
     (ih(3 * H, I), A, "weight_ih_l0 has shape (15, 3); expected (20, 3)"),
     (ih(20), A, "weight_ih_l0 has shape (20,); expected (20, input_size)"),
-    (lstm() | {"bias_hh_l0": np.ones(5)}, A, "bias_hh_l0 has shape (5,); expected (20,)"),
     (BOTH | {"weight_ih_l0_reverse": np.ones((20, 4))}, A, "weight_ih_l0_reverse has shape (20, 4); expected (20, 3)"),
     (
         lstm(directions=2, layers=2) | {"weight_ih_l1": np.ones((20, 5))},
@@ -103,17 +95,13 @@ STATES: list[tuple[State, type[PyrnnxError], str]] = [
         "bias_ih_l0 has dtype float32; expected float64, the dtype of weight",
     ),
     (lstm() | {"bias_ih_l0": None}, A, "bias_ih_l0 is None; expected an array"),
-    (lstm() | {"bias_ih_l0": OBJECTS}, A, r"[[None, 'a\n\x1b[31m'], [3, 0.5]], dtype=object); expected an array"),
-    (lstm() | {"bias_ih_l0": [[1], [1, 2]]}, A, "bias_ih_l0 cannot be converted to an array"),
 ]
 OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"prefix": 3}, "prefix is 3; expected a string"),
     ({"operator": "GRU"}, "shape (20, 5), which fits operator 'LSTM'; expected (3*hidden_size, hidden_size) for 'GRU'"),
-    ({"operator": "Lstm"}, "operator is 'Lstm'; expected one of 'RNN', 'GRU', 'LSTM'"),
     ({"nonlinearity": "relu"}, "nonlinearity is 'relu' with weights of LSTM; only an RNN has it"),
     ({"batch_first": 1}, "batch_first is 1; expected True or False"),
     ({"weight_dtype": "int8"}, "weight_dtype is 'int8' with dtype float64"),
-    ({"name": 3}, "name is 3; expected a string"),
 ]
 CASES: list[tuple[State, dict[str, Any], type[PyrnnxError], str]] = [
     *[(state, {}, error, message) for state, error, message in STATES],
