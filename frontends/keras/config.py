@@ -50,7 +50,6 @@ def cell_activations(operator: CellName, own: Activation, recurrent: Activation)
 
 
 def read_config(label: str, class_name: str, config: Any) -> LayerConfig:
-    """Read the configuration of a layer of a class in `RECURRENT`."""
     config = _mapping(label, "config", config)
     if class_name == "Bidirectional":
         return _bidirectional(label, config)
@@ -58,7 +57,6 @@ def read_config(label: str, class_name: str, config: Any) -> LayerConfig:
 
 
 def _sequence(label: str, class_name: str, config: Mapping[str, Any], path: str) -> LayerConfig:
-    """Read a keras.layers.SimpleRNN, GRU, LSTM, or RNN of cells."""
     backwards = _flag(label, config, "go_backwards", False)
     if backwards and not path and _flag(label, config, "return_sequences", False):
         raise UnsupportedError(
@@ -76,7 +74,6 @@ def _sequence(label: str, class_name: str, config: Mapping[str, Any], path: str)
 
 
 def _cells(label: str, serialized: Mapping[str, Any], path: str) -> list[CellConfig]:
-    """Read the cell of a keras.layers.RNN, or the cells of a StackedRNNCells."""
     class_name, config = _object(label, serialized)
     if class_name != "StackedRNNCells":
         return [_cell(label, _cell_name(label, class_name), config, path)]
@@ -160,7 +157,6 @@ def is_layer_of_keras(serialized: Mapping[str, Any]) -> bool:
 
 
 def is_of_keras(module: Any) -> bool:
-    """Return whether a module belongs to the package keras."""
     return isinstance(module, str) and module.partition(".")[0] == "keras"
 
 
@@ -184,7 +180,6 @@ class UniqueNames:
         self._used: dict[str, int] = {}
 
     def of(self, class_name: str) -> str:
-        """Return the next name for an object of the class."""
         name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", class_name))
         name = re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
         self._used[name] = count = self._used.get(name, -1) + 1

@@ -149,7 +149,6 @@ class Archive:
         self._most = EXPANSION * max(os.fstat(file.fileno()).st_size, 1)
 
     def config(self) -> Any:
-        """Return the parsed configuration of the model."""
         version = self._json(METADATA).get("keras_version")
         major = version.partition(".")[0] if isinstance(version, str) else ""
         if not major.isdecimal() or not major.isascii():
@@ -159,7 +158,6 @@ class Archive:
         return self._json(CONFIG)
 
     def weights(self) -> bytes:
-        """Return the bytes of the HDF5 file."""
         return self._read(WEIGHTS, self._most)
 
     def _json(self, name: str) -> dict[str, Any]:

@@ -72,7 +72,6 @@ def from_layer(layer: Any, *, name: str | None = None, weight_dtype: str | None 
 
 
 def _cells(layer: Any) -> Iterator[Any]:
-    """Yield the cells of a layer, or of both layers of a Bidirectional."""
     for part in (layer, getattr(layer, "forward_layer", None), getattr(layer, "backward_layer", None)):
         cell = getattr(part, "cell", None)
         if cell is not None:

@@ -69,7 +69,6 @@ def _array(label: str, answer: io.BytesIO) -> AnyArray:
 
 
 def main() -> None:
-    """Run the process that reads weights."""
     serve(_answer)
 
 
@@ -113,7 +112,6 @@ class WeightsFile:
         return paths.get(name, f"{path}/{otherwise}")
 
     def arrays(self, path: str, count: int) -> list[AnyArray]:
-        """Return the numbered variables of a layer or cell."""
         group = self._group(f"{path}/vars")
         if len(group) != count:
             raise FormatError(f"{self._label}: {shown(path)} has {len(group)} variables; expected {count}")

@@ -105,7 +105,6 @@ def copied(module: Any) -> Any:
 
 
 def recurrent_modules(module: Any) -> dict[str, Any]:
-    """Return the recurrent modules of PyTorch inside a module, by name."""
     return {name: inner for name, inner in module.named_modules() if isinstance(inner, BASES)}
 
 
@@ -120,7 +119,6 @@ def why_not_replaced(module: Any) -> str | None:
 
 
 def is_replaced(module: Any) -> bool:
-    """Return whether `replace` has changed the class of a module."""
     return hasattr(type(module), "_pyrnnx_base")
 
 

@@ -97,7 +97,6 @@ def torch_package(label: str = "from_module") -> Any:
 
 
 def _recurrent_submodules(nn: Any, module: Any) -> str:
-    """Return the part of a message that lists recurrent submodules."""
     if not isinstance(module, nn.Module):
         return ""
     kinds = tuple(getattr(nn, kind) for kind in KINDS)

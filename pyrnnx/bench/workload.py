@@ -79,7 +79,6 @@ def make_arrays(case: Case) -> dict[str, Array]:
 
 
 def make_layer(case: Case, arrays: dict[str, Array]) -> Layer:
-    """Return the layer of a case."""
     direction = Direction.BIDIRECTIONAL if case.directions == 2 else Direction.FORWARD
     reset = case.cell == "GRU" and bool(case.linear_before_reset)
     op = RecurrentOp(case.cell, case.H, direction, linear_before_reset=reset)

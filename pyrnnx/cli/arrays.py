@@ -40,7 +40,6 @@ def read_npz(label: str, path: str) -> dict[str, AnyArray]:
 
 
 def read_npy(label: str, path: str) -> AnyArray:
-    """Return the array of an .npy file."""
     with _opened(label, path, "an .npy file, without objects") as file:
         return _array(file, os.fstat(file.fileno()).st_size)
 
@@ -127,7 +126,6 @@ def _nearest(name: str, names: Mapping[str, Any]) -> str:
 
 
 def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
-    """Write arrays by name to an .npz file, atomically."""
     for name, value in arrays.items():
         if not isinstance(value, np.ndarray) or value.dtype.hasobject:
             raise ArgumentError(

@@ -39,7 +39,6 @@ def check_target(source: str, target: str, *, force: bool) -> list[Path]:
 
 
 def _files_of(source: str) -> list[Path]:
-    """Return the path of a source, and of its files of weights."""
     path = Path(source)
     if path.suffix.lower() == ".onnx" and path.exists():
         from pyrnnx.frontends.onnx.file import external_files
@@ -78,7 +77,6 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
 
 
 def check_options(source: Model | Layer | Stack, origin: str, target: Path, options: Options) -> None:
-    """Raise if an option does not apply to a source and a target."""
     suffix, to_onnx = Path(origin).suffix.lower(), target.suffix == ".onnx"
     if isinstance(source, Model):
         allowed = {"input", "dim", *(["for"] if to_onnx and suffix == ".onnx" else [])}
@@ -154,7 +152,6 @@ def losses(source: Model | Layer | Stack, origin: str, target: Path, options: Op
 
 
 def _has_free_lengths(source: Model | Layer | Stack, options: Options) -> bool:
-    """Return whether a layer of the target takes sequence lengths although X has a dynamic dimension."""
     if isinstance(source, Layer):
         return "T" in source.convention.axes_of("X")
     if isinstance(source, Stack):

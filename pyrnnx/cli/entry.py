@@ -57,7 +57,6 @@ def _is_usage_error(error: Any) -> bool:
 
 
 def _in_one_line(error: Any) -> str:
-    """Return the message of an error in one line."""
     if _is_usage_error(error):
         return _usage(error)
     if isinstance(error, PyrnnxError):

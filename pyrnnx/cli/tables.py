@@ -26,7 +26,6 @@ def line(words: str, style: str = "") -> Text:
 
 
 def heading(words: str, note: str = "") -> Text:
-    """Return the line above a table."""
     line = Text(words, "bold")
     return line.append(f"  {shortened(printable(note))}", "dim") if note else line
 
@@ -71,5 +70,4 @@ def shape(sizes: Sequence[Any] | None) -> str:
 
 
 def indented(words: str, style: str = "") -> Padding:
-    """Return a line indented like a table."""
     return Padding(text(words, style), (0, 0, 0, 2))

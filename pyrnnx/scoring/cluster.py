@@ -74,7 +74,6 @@ def run_part(name: str, part: Part) -> Any:
 
 @contextlib.contextmanager
 def connected(scheduler: str | None, workers: int | None) -> Iterator[Workers]:
-    """Yield the workers of the scheduler at an address, or those of new local processes."""
     count, threads, timeout = workers or 1, None, ANSWER
     with contextlib.ExitStack() as stack:
         address: Any = scheduler

@@ -234,7 +234,6 @@ def _size(path: Path) -> int:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the path of a file, or of all files of a folder."""
     return sorted(inner for inner in path.rglob("*") if not inner.is_dir()) if path.is_dir() else [path]
 
 

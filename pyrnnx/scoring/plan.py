@@ -93,7 +93,6 @@ def planned(
     skip_errors: bool,
     threshold: float | None,
 ) -> Run:
-    """List the source, try the model, and divide the items into parts."""
     subject = conversion.subject
     rows = subject.rows(batch)
     items = _listed(conversion)

@@ -72,7 +72,6 @@ Progress = Callable[[int, int], None]
 
 
 def progress_of(value: Any) -> Progress:
-    """Return the function to call with the number of finished items and the number of all items."""
     if callable(value):
         return value  # type: ignore[no-any-return]
     if value is not None and not isinstance(value, bool):

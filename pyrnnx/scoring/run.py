@@ -211,7 +211,6 @@ def score(
 
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
-    """Lock the sink folder for this process, until the end of the block or of the process."""
     filelock = import_package("filelock", "score: the lock of the sink", "score")
     try:
         with filelock.FileLock(os.path.join(path, LOCK), timeout=0):

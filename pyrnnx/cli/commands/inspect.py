@@ -66,7 +66,6 @@ def _inspected(read: Any) -> tuple[Facts, list[RenderableType]]:
 
 
 def model_facts(model: Any) -> Facts:
-    """Return the facts of a whole model, with the keys of ``pyrnnx inspect --json``."""
     proto = getattr(model, "proto", None)  # an IR has none
     try:
         values = layer_values(model)

@@ -104,7 +104,6 @@ def _shown(report: ScoreReport) -> list[RenderableType]:
 
 
 def _parameters() -> Iterator[inspect.Parameter]:
-    """Yield the parameters of the command, which Typer reads, from the table."""
 
     def parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)

@@ -79,7 +79,6 @@ class ParquetSource(FileSource):
             yield file, self._column(file)
 
     def _column(self, file: Any) -> str:
-        """Return the column with this source's name, or the only column of lists."""
         lists = [field.name for field in file.schema_arrow if _is_list(field.type)]
         column = lists[0] if self.column is None and len(lists) == 1 else self.column
         if lists.count(column) != 1:

@@ -190,7 +190,6 @@ class StreamSubject(Subject):
         return axis
 
     def _push(self, frame: AnyArray) -> AnyArray:
-        """Return the steps of all rows as the model takes them."""
         order = self.input.axes.replace("T", "")
         if "T" in self._axes:
             frame, order = frame[np.newaxis], f"T{order}"
@@ -269,7 +268,6 @@ def _sequences_input(
 
 
 def _fixed(dimension: Dimension) -> int | None:
-    """Return the size of a dimension; None if it is open."""
     if isinstance(dimension, Interval):
         return dimension.low if dimension.low == dimension.high else None
     return dimension if isinstance(dimension, int) else None

@@ -64,7 +64,6 @@ class Scorer:
     rows: int  # maximum number of items of a call
 
     def run(self, items: Sequence[AnyArray]) -> list[dict[str, AnyArray]]:
-        """Return the results of each item of a batch, by output."""
         results = _call(self.subject, items)
         if missing := [output.name for output in self.outputs if output.name not in results]:
             raise ArgumentError(f"output {shown(missing[0])} is missing")
@@ -131,7 +130,6 @@ def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple
 
 
 def _sequence(sample: AnyArray, steps: int) -> AnyArray:
-    """Return a sequence of `steps` steps of the sample, repeated if necessary."""
     return np.take(sample, np.arange(steps) % len(sample), axis=0)
 
 
