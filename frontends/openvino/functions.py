@@ -98,16 +98,9 @@ def gru_sequence(
 ) -> tuple[AnyArray, AnyArray]:
     """Run OpenVINO GRUSequence-5: gates z, r, h; Ht = (1 - zt) (.) ht + zt (.) Ht-1.
 
-    Arguments and results are as in `rnn_sequence`, with other shapes of weights: W [num_directions, 3*hidden_size,
-    input_size], R [num_directions, 3*hidden_size, hidden_size], B [num_directions, 3*hidden_size]. With
+    Arguments, results and errors are as in `rnn_sequence`, with other shapes of weights: W [num_directions,
+    3*hidden_size, input_size], R [num_directions, 3*hidden_size, hidden_size], B [num_directions, 3*hidden_size]. With
     linear_before_reset, B is [num_directions, 4*hidden_size]: the sums of z and r, then Wb_h, Rb_h.
-
-    Every call prepares the weights; `BoundLayer` prepares them once for many calls.
-
-    Raises
-    ------
-    PyrnnxError
-        The specification does not allow an array or attribute.
     """
     Y, Ho = _run("GRUSequence", locals())
     return Y, Ho
@@ -135,20 +128,13 @@ def lstm_sequence(
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Run OpenVINO LSTMSequence-5: gates f, i, c, o; Ct = ft (.) Ct-1 + it (.) ct; Ht = ot (.) h(Ct).
 
-    Arguments and results are as in `rnn_sequence`. The initial cell state C has the shape of H, the last one Co the
-    shape of Ho. Weights are W [num_directions, 4*hidden_size, input_size], R [num_directions, 4*hidden_size,
+    Arguments, results and errors are as in `rnn_sequence`. The initial cell state C has the shape of H, the last one Co
+    the shape of Ho. Weights are W [num_directions, 4*hidden_size, input_size], R [num_directions, 4*hidden_size,
     hidden_size], B [num_directions, 4*hidden_size].
 
     An opset below 5 runs LSTMSequence-1. It also has peepholes P [num_directions, 3*hidden_size] of f, i, o, and the
     attribute input_forget, by default False. It means i = 1 - f, which leaves the weights, bias and peephole of i
     unused; ONNX has f = 1 - i.
-
-    Every call prepares the weights; `BoundLayer` prepares them once for many calls.
-
-    Raises
-    ------
-    PyrnnxError
-        The specification does not allow an array or attribute.
     """
     Y, Ho, Co = _run("LSTMSequence", locals())
     return Y, Ho, Co
@@ -168,17 +154,10 @@ def rnn_cell(
     activations_beta: Sequence[float] = (),
     clip: float | None = None,
 ) -> AnyArray:
-    """Run OpenVINO RNNCell-1, one step of `rnn_sequence`.
+    """Run OpenVINO RNNCell-1, one step of `rnn_sequence`, with its arguments and errors.
 
     X [batch_size, input_size], H and the result [batch_size, hidden_size], W [hidden_size, input_size],
     R [hidden_size, hidden_size], B [hidden_size].
-
-    Every call prepares the weights; `BoundLayer` prepares them once for many calls.
-
-    Raises
-    ------
-    PyrnnxError
-        The specification does not allow an array or attribute.
     """
     (Ho,) = _run("RNNCell", locals())
     return Ho
@@ -199,17 +178,10 @@ def gru_cell(
     clip: float | None = None,
     linear_before_reset: bool = False,
 ) -> AnyArray:
-    """Run OpenVINO GRUCell-3, one step of `gru_sequence`.
+    """Run OpenVINO GRUCell-3, one step of `gru_sequence`, with its arguments and errors.
 
     X [batch_size, input_size], H and the result [batch_size, hidden_size], W [3*hidden_size, input_size],
     R [3*hidden_size, hidden_size], B [3*hidden_size], or [4*hidden_size] with linear_before_reset.
-
-    Every call prepares the weights; `BoundLayer` prepares them once for many calls.
-
-    Raises
-    ------
-    PyrnnxError
-        The specification does not allow an array or attribute.
     """
     (Ho,) = _run("GRUCell", locals())
     return Ho
@@ -233,18 +205,11 @@ def lstm_cell(
     clip: float | None = None,
     input_forget: bool | None = None,
 ) -> tuple[AnyArray, AnyArray]:
-    """Run OpenVINO LSTMCell-4, one step of `lstm_sequence`; return Ho, Co.
+    """Run OpenVINO LSTMCell-4, one step of `lstm_sequence`, with its arguments and errors; return Ho, Co.
 
     X [batch_size, input_size], H, C and the results [batch_size, hidden_size], W [4*hidden_size, input_size],
     R [4*hidden_size, hidden_size], B [4*hidden_size]. An opset below 4 runs LSTMCell-1: B is optional, and it also has
     peepholes P [3*hidden_size] of f, i, o, and the attribute input_forget, by default False (i = 1 - f).
-
-    Every call prepares the weights; `BoundLayer` prepares them once for many calls.
-
-    Raises
-    ------
-    PyrnnxError
-        The specification does not allow an array or attribute.
     """
     Ho, Co = _run("LSTMCell", locals())
     return Ho, Co

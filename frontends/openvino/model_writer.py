@@ -164,9 +164,7 @@ def _with_inputs(proto: Any) -> Any:
 
 
 def _target(label: str, path: Any) -> Path:
-    if not is_path(path):
-        raise ArgumentError(f"{label}: path is {shown(path)}; expected the path of an .xml")
-    target = Path(path)
+    target = Path(path) if is_path(path) else Path()
     if target.suffix != ".xml":
-        raise ArgumentError(f"{label}: path is {shown(os.fspath(path))}; expected a name that ends in .xml")
+        raise ArgumentError(f"{label}: path is {shown(path)}; expected the path of a file whose name ends in .xml")
     return target

@@ -15,7 +15,7 @@ from pyrnnx.operator.conventions import CALL_ARGUMENTS
 from pyrnnx.operator.tensor_info import TensorInfo
 
 from .ir.layer import NetLayer, Output
-from .ir.net_graph import NetGraph, net_graph, newer
+from .ir.net_graph import VERSIONS, NetGraph, net_graph
 from .ir.xml import named_errors, parse, source_path
 from .layer_reader import recurrent_layer
 from .layers import IRLayer
@@ -53,7 +53,9 @@ class Net(NetGraph):
     def warnings(self) -> tuple[str, ...]:
         """Messages about attributes without effect and about a newer version."""
         rows = (*self.recurrent.values(), *self.inner.values(), *(looped.layer for looped in self.looped.values()))
-        return (*newer(self.version), *(message for row in rows for message in row.warnings))
+        newer = f"IR version is {self.version}, newer than any known: it is read as version {VERSIONS[-1]}"
+        own = [newer] if self.version > VERSIONS[-1] else []
+        return (*own, *(message for row in rows for message in row.warnings))
 
     def declared(self, layer: NetLayer) -> IRLayer | None:
         """Return the declaration of a recurrent layer, or of a loop that is one; None for any other layer."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from typing import Any, BinaryIO
 
@@ -143,7 +142,7 @@ class _File:
     """An open file, closed with the last reference to this object."""
 
     def __init__(self, file: BinaryIO, origin: str) -> None:
-        self._file, self._origin, self._lock = file, origin, threading.Lock()
+        self._file, self._origin = file, origin
         self.size = os.fstat(file.fileno()).st_size
         weakref.finalize(self, file.close)
 
@@ -151,7 +150,8 @@ class _File:
         pieces: list[bytes] = []
         while first < last:
             try:
-                pieces.append(self._read_at(first, min(CHUNK, last - first)))
+                # pread does not move the file position, which threads and forked processes share.
+                pieces.append(os.pread(self._file.fileno(), min(CHUNK, last - first), first))
             except OSError as error:
                 raise FormatError(f"{label}: {self._origin} cannot be read ({error})") from error
             if not pieces[-1]:
@@ -161,13 +161,6 @@ class _File:
                 )
             first += len(pieces[-1])
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-    def _read_at(self, offset: int, size: int) -> bytes:
-        if hasattr(os, "pread"):  # does not move the file position, which threads and forked processes share
-            return os.pread(self._file.fileno(), size, offset)
-        with self._lock:
-            self._file.seek(offset)
-            return self._file.read(size)
 
 
 def _restored(origin: str, data: bytes | None) -> BinFile:

@@ -14,13 +14,7 @@ from pyrnnx.errors import FormatError, UnsupportedError, shortened, shown
 from .layer import NetLayer, Output, element_layer
 from .numbers import integer
 
-SHOWN = 8  # number of ports, or of layers of a cycle, that errors list
 VERSIONS = (10, 11)
-_FIRST, _NEWEST = 2, VERSIONS[-1]  # versions that OpenVINO has written
-_HOW_TO_CONVERT = (
-    "Only OpenVINO 2020.4 and earlier run it: convert the original model again, with openvino.convert_model, or with "
-    "the Model Optimizer of OpenVINO 2020.1 or later"
-)
 DEEPEST = 30  # nested bodies: protobuf, the format of ONNX, reads at most 33
 _BODIES = {"tensoriterator": ("body",), "loop": ("body",), "if": ("then_body", "else_body")}
 
@@ -151,7 +145,7 @@ def _end(what: str, edge: etree._Element, end: str, layers: Mapping[str, NetLaye
     try:
         return layer.id, ids.index(integer(text.strip()))
     except ValueError:
-        kind, allowed = "output" if end == "from" else "input", ", ".join(map(str, ids[:SHOWN])) or "none"
+        kind, allowed = "output" if end == "from" else "input", shortened(", ".join(map(str, ids))) or "none"
         raise FormatError(
             f"{layer.label}: {_describe(edge)} names {kind} port {shown(text)}; the layer has {allowed}"
         ) from None
@@ -169,9 +163,7 @@ def _sorted(what: str, layers: Mapping[str, NetLayer], ends: Mapping[str, Sequen
             TopologicalSorter({key: [source for source, _ in row] for key, row in ends.items()}).static_order()
         )
     except CycleError as error:
-        cycle = error.args[1]
-        named = [layers[identifier].label for identifier in cycle[: SHOWN + 1]]
-        text = " -> ".join(named if len(cycle) <= SHOWN + 1 else [*named[:SHOWN], "...", layers[cycle[0]].label])
+        text = shortened(" -> ".join(layers[identifier].label for identifier in error.args[1]))
         raise FormatError(f"{what}: layers depend on each other in a cycle: {text}") from None
 
 
@@ -185,12 +177,8 @@ def read_version(what: str, root: etree._Element) -> int:
     except ValueError:
         version = 0
     if version < VERSIONS[0]:
-        hint = f". {_HOW_TO_CONVERT}" if version >= _FIRST else ""
-        raise UnsupportedError(f"{what}: IR version is {shown(text)}; expected 10 or 11{hint}")
+        raise UnsupportedError(
+            f"{what}: IR version is {shown(text)}; expected 10 or 11: convert the original model again, with "
+            "openvino.convert_model"
+        )
     return version
-
-
-def newer(version: int) -> list[str]:
-    """Return a warning if the version is newer than any known."""
-    warning = f"IR version is {shown(version)}, newer than any known: it is read as version {_NEWEST}"
-    return [warning] if version > _NEWEST else []

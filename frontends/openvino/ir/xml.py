@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lxml import etree
 
-from pyrnnx._internal.files import HEAD, is_path, read_regular
+from pyrnnx._internal.files import is_path, read_regular
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, printable, shortened, shown
 
 LARGEST_FILE = 2**28  # bytes of an .xml, enough for 100,000 layers: it contains no weights
-_XML_STARTS = (b"<", b"\0<", b"\0\0\0<", b"\xff\xfe", b"\xfe\xff")  # in UTF-8, -16 and -32
-_ONNX_FIELDS = {bytes([number << 3 | 2]) for number in range(2, 9)}  # fields of a ModelProto after ir_version
 
 
 def parse(xml: Any, what: str, *roots: str) -> etree._Element:
@@ -62,28 +59,13 @@ def _read(xml: Any, what: str) -> tuple[bytes, str | None]:
         except UnicodeEncodeError as error:
             raise FormatError(f"{what}: the text has characters that XML does not allow ({error})") from None
     if isinstance(xml, (bytes, bytearray, memoryview)):
-        data = bytes(xml)
-        _check_head(what, data[:HEAD])
-        return data, None
+        return bytes(xml), None
     if source_path(xml) is None:
         raise ArgumentError(
             f"{what}: {type(xml).__name__} was given; expected XML text, bytes, a path or an lxml element"
         )
-    name = f"{what}: {shown(os.fspath(xml))}"
-    check = partial(_check_head, name)
     expected = "XML text, or the path of a file" if isinstance(xml, str) else "an .xml file"
-    return read_regular(what, xml, most=LARGEST_FILE, expected=expected, recognise=check), None
-
-
-def _check_head(what: str, head: bytes) -> None:
-    """Raise if the first bytes belong to another format, before a large file is read."""
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_XML_STARTS):
-        return
-    looks = "an ONNX model (pyrnnx.frontends.onnx.read_model reads it)"
-    if head[:1] != b"\x08" or head[2:3] not in _ONNX_FIELDS:
-        looks = "binary data, such as a .bin file of weights (pass the .xml instead)" if b"\0" in head else ""
-    if looks:
-        raise FormatError(f"{what}: not well-formed XML; it looks like {looks}")
+    return read_regular(what, xml, most=LARGEST_FILE, expected=expected), None
 
 
 def _parse_bytes(data: bytes, encoding: str | None, what: str) -> etree._Element:

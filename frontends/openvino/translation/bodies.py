@@ -20,8 +20,7 @@ from ..ir.port_maps import Body, Mapped, Slices, read_body
 from ..ir.variables import Variable, variable_ids
 from ..looped_cells import LoopedCell
 from .context import BEGIN, END, LayerContext, translates
-from .dimensions import output_info, variable_info
-from .graph import SMALL
+from .graph import SMALL, output_info, variable_info
 from .operations.recurrent import DOMAIN, arranged, operator, selected
 from .scope import Scope
 
@@ -249,9 +248,8 @@ def _read_value(ctx: LayerContext) -> str:
 
 @translates("Assign", since=3)
 def _assign(ctx: LayerContext) -> str:
-    identifier, (value,) = ctx.text("variable_id"), ctx.exactly(1)
-    ctx.scope.assigned[identifier] = value
-    return ctx.node("Identity", value)
+    ctx.scope.assigned[ctx.text("variable_id")] = ctx[0]
+    return ctx.node("Identity", ctx[0])
 
 
 def _variables(scope: Scope, *bodies: Body) -> list[Variable]:

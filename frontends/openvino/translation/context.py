@@ -48,12 +48,6 @@ class LayerContext(Attributes):
     def inputs(self) -> list[str]:
         return [self[k] for k in range(len(self))]
 
-    def exactly(self, count: int) -> list[str]:
-        """Return all inputs; raise unless there are `count`."""
-        if len(self) != count:
-            raise FormatError(f"{self.label}: the layer has {len(self)} inputs; expected {count}")
-        return self.inputs
-
     def has(self, k: int) -> bool:
         return k < len(self.layer.sources)
 
@@ -126,8 +120,6 @@ class LayerContext(Attributes):
         return self._dtype(precision, f"input {k}")
 
     def output_dtype(self, k: int = 0) -> str:
-        if k >= len(self.layer.outputs):
-            raise FormatError(f"{self.label}: output {k} is missing; the layer has {len(self.layer.outputs)}")
         return self._dtype(self.layer.outputs[k].precision, f"output {k}")
 
     def _dtype(self, precision: str | None, what: str) -> str:
@@ -158,13 +150,11 @@ class LayerContext(Attributes):
                 return tuple(array.shape)
         return declared
 
-    def rank(self, k: int, *, low: int = 0) -> int:
+    def rank(self, k: int) -> int:
         """Return the rank of the k-th input."""
         shape = self.shape(k)
         if shape is None:
             raise UnsupportedError(f"{self.label}: the rank of input {k} is unknown; the translation to ONNX needs it")
-        if len(shape) < low:
-            raise FormatError(f"{self.label}: input {k} has shape {shape}; expected {low} dimensions or more")
         return len(shape)
 
     def length(self, k: int, what: str) -> int | None:
@@ -307,13 +297,8 @@ def translate_layer(layer: NetLayer, scope: Scope) -> list[str]:
         ctx.check_attributes()
     outputs = [names] if isinstance(names, str) else list(names)
     for k in range(len(layer.outputs)):
-        if scope.is_used(layer, k) and k >= len(outputs):
-            raise FormatError(
-                f"{layer.label}: another layer reads its output {k}; {shortened(layer.type)} has {len(outputs)} "
-                f"{'output' if len(outputs) == 1 else 'outputs'}"
-            )
-        if scope.is_used(layer, k) and not outputs[k]:
-            raise FormatError(f"{layer.label}: output {k} is used, but its bodies do not compute it")
+        if scope.is_used(layer, k) and not any(outputs[k : k + 1]):
+            raise FormatError(f"{layer.label}: output {k} is used, but {shortened(layer.type)} does not compute it")
     return outputs
 
 

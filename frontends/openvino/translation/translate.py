@@ -20,8 +20,15 @@ from ..ir.variables import Variable, variables
 from ..layers import BoundLayer, IRLayer
 from . import bodies  # noqa: F401  # fills the table of translators
 from .constants import ConstantValues
-from .dimensions import input_info, output_info, variable_info, with_output_dimensions
-from .graph import LARGEST_MODEL, Graph, guarded
+from .graph import (
+    LARGEST_MODEL,
+    Graph,
+    guarded,
+    input_info,
+    output_info,
+    variable_info,
+    with_output_dimensions,
+)
 from .scope import Prepared, Scope
 
 if TYPE_CHECKING:
@@ -65,9 +72,8 @@ def export(constants: ConstantValues, names: Names, label: str) -> ModelProto:
 
 def _first_value(variable: Variable, constants: ConstantValues) -> AnyArray | None:
     """Return the first value of a variable, if it is constant and not large."""
-    source = next((layer.sources[0] for layer in variable.reads if layer.sources), None)
-    if source is not None:
-        return constants.value(source)
+    if variable.initial is not None:
+        return constants.value(variable.initial)
     sizes = [size for size in variable.shape or () if isinstance(size, int)]
     if variable.shape is None or len(sizes) != len(variable.shape) or math.prod(sizes) > LARGEST_DEFAULT:
         return None

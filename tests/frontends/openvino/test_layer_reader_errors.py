@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 from lxml import etree
 from openvino_layers import GOOD, LABEL, rejected, write
@@ -17,8 +16,6 @@ from pyrnnx.frontends.openvino.schemas import TYPES
 
 BROKEN: dict[str, tuple[Any, str]] = {
     "empty": ("", "empty"),
-    "an ONNX model": (b"\x08\x08\x12\x07pytorch", "looks like an ONNX model"),
-    "weights": (np.arange(9, dtype=np.float32).tobytes(), "looks like binary data, such as a .bin file"),
     "bytes that are not UTF-8": (GOOD.replace("decoder", "d\xe4coder").encode("latin-1"), "not well-formed"),
     "undeclared entity": (GOOD.replace("decoder", "&decoder;"), "not well-formed"),
     "surrogates": (GOOD.replace("decoder", "\ud800"), ""),

@@ -28,7 +28,7 @@ def edge(a: str, p: Any, b: str, q: Any) -> str:
 
 
 FILES: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "an ONNX model": (b"\x08\x0a\x12\x06pyrnnx" + bytes(30), ("looks like an ONNX model", "frontends.onnx")),
+    "an ONNX model": (b"\x08\x0a\x12\x06pyrnnx" + bytes(30), ("not well-formed XML",)),
     "a layer": ('<layer id="0"/>', ("<layer>", "expected <net>")),
     "no version": (XML.replace('version="11"', ""), ("no version", "10 or 11")),
     **{

@@ -332,7 +332,7 @@ def _fake_quantize(ctx: LayerContext) -> str:
     """Quantize input_low to input_high in levels - 1 steps; scale to output_low to output_high."""
     numpy_broadcast(ctx)
     steps, dtype = ctx.whole("levels", low=2, high=LARGEST) - 1, ctx.dtype(0)
-    x, low, high, out_low, out_high = ctx.exactly(5)
+    x, low, high, out_low, out_high = ctx.inputs
     count = ctx.constant(steps, dtype)
     span = ctx.node("Sub", high, low)
     level = ctx.node("Round", ctx.node("Mul", ctx.node("Div", ctx.node("Sub", x, low), span), count))

@@ -184,7 +184,7 @@ def _strides(ctx: LayerContext) -> tuple[list[int], list[int]]:
 
 def _groups(ctx: LayerContext) -> int:
     shape = ctx.shape(1)
-    if shape is None or (ctx.rank(1, low=3) and shape[0] is None):
+    if shape is None or (shape[0] is None):
         ctx.refuse("number of groups", "dynamic", "a known one")
     return int(shape[0] or 0)
 
@@ -279,7 +279,7 @@ def _attention(ctx: LayerContext) -> str:
     causal, dtype = ctx.flag("causal", False), ctx.dtype(0)
     if len(ctx) > 5:
         ctx.refuse("number of inputs", len(ctx), "at most 5: query, key, value, attention_mask, scale")
-    rank = ctx.rank(1, low=2)
+    rank = ctx.rank(1)
     keys = ctx.node("Transpose", ctx[1], perm=[*range(rank - 2), rank - 1, rank - 2])
     if ctx.has(4):
         scale = ctx[4]
@@ -308,7 +308,7 @@ def _short_time(ctx: LayerContext) -> str:
 
     A window that is shorter than a frame is centred between zeros.
     """
-    transposed, rank = ctx.flag("transpose_frames"), ctx.rank(0, low=1)
+    transposed, rank = ctx.flag("transpose_frames"), ctx.rank(0)
     size, step = (ctx.integer(k, what, low=1, high=LARGEST) for k, what in ((2, "frame_size"), (3, "frame_step")))
     window, dtype = ctx[1], ctx.dtype(0)
     if ctx.shape(1) != (size,):

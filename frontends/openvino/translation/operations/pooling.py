@@ -103,7 +103,7 @@ def _avg_pool(ctx: LayerContext) -> str:
 @translates("AdaptiveAvgPool", since=8)
 def _adaptive_avg_pool(ctx: LayerContext) -> str:
     """Average windows by a weight matrix for each axis; window k of n is floor(k*size/n) to ceil((k+1)*size/n)."""
-    shape, rank = ctx.shape(0), ctx.rank(0, low=3)
+    shape, rank = ctx.shape(0), ctx.rank(0)
     sizes = ctx.integers(1, "output_shape", count=rank - 2, low=1)
     if all(size == 1 for size in sizes):
         return ctx.node("GlobalAveragePool", ctx[0])

@@ -90,7 +90,7 @@ def _normalize_l2(ctx: LayerContext) -> str:
 
 @translates("BatchNormInference")
 def _batch_norm(ctx: LayerContext) -> str:
-    inputs = ctx.exactly(5)
+    inputs = ctx.inputs
     if ctx.opset < 5:  # gamma and beta come first
         inputs = [inputs[2], *inputs[:2], *inputs[3:]]
     return ctx.node("BatchNormalization", *inputs, epsilon=ctx.number("epsilon"))
@@ -99,4 +99,4 @@ def _batch_norm(ctx: LayerContext) -> str:
 @translates("GroupNormalization", since=12)
 def _group_norm(ctx: LayerContext) -> str:
     groups, epsilon = ctx.whole("num_groups", low=1), ctx.number("epsilon")
-    return ctx.node("GroupNormalization", *ctx.exactly(3), num_groups=groups, epsilon=epsilon)
+    return ctx.node("GroupNormalization", *ctx.inputs, num_groups=groups, epsilon=epsilon)

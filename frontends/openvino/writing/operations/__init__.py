@@ -8,8 +8,6 @@ from . import (  # noqa: F401  # they fill the table
     indexing,
     linear,
     quantized,
-    recurrent,
     sequences,
     shapes,
-    windows,
 )

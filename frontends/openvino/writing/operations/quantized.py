@@ -9,7 +9,7 @@ from pyrnnx.errors import shown
 from ...ir.element_types import BY_PRECISION
 from ..context import NodeContext, writes
 from ..views import View, plain
-from .windows import centred, check_sums
+from .images import centred, check_sums
 
 _CODES = ("I8", "U8", "I16", "U16")
 

@@ -15,7 +15,7 @@ from openvino_nets import edges, layer, net, parameter, result
 from peers import run_openvino
 from rows import each_row
 
-from pyrnnx import Interval, PyrnnxError, PyrnnxWarning, UnsupportedError
+from pyrnnx import Interval, PyrnnxError, PyrnnxWarning
 from pyrnnx.frontends.openvino import Net, NetPort, read_model, read_net
 from pyrnnx.frontends.openvino.ir.layer import Output
 from pyrnnx.frontends.openvino.ir.ports import parse_shape
@@ -123,13 +123,6 @@ def of_version(version: int, text: str = XML) -> str:
     return re.sub(r'(<net name="\w+" version)="\d+"', rf'\1="{version}"', text, count=1)
 
 
-@each_row("version", range(2, 10))
-def test_old_ones_say_how_to_convert(version: int) -> None:
-    message = f"IR version is '{version}'; expected 10 or 11. Only OpenVINO 2020.4 and earlier run it: convert"
-    with pytest.raises(UnsupportedError, match=message):
-        read_net(of_version(version))
-
-
 @pytest.mark.parametrize("loop", [False, True])
 def test_a_newer_one_is_read_with_a_warning(loop: bool) -> None:
     text, data, arrays = looped("LSTM") if loop else (XML, BIN, list(nets.lstm_inputs().values()))
@@ -146,10 +139,3 @@ def test_a_newer_one_is_read_with_a_warning(loop: bool) -> None:
 def test_data_and_port_that_contradict_each_other(dims: tuple[int, ...]) -> None:
     with pytest.raises(PyrnnxError, match=r"Parameter 'x' \(id 0\): <data> has shape '3,1..8', output port 0"):
         read_net(net([parameter(0, "x", "3,1..8", dims)], ""))
-
-
-def test_long_cycles_are_cut() -> None:
-    text = chain(30).replace('from-layer="0" from-port="0" to-layer="1"', 'from-layer="29" from-port="1" to-layer="1"')
-    words = r"cycle: ReLU 'relu_1' \(id 1\) -> ReLU 'relu_2' \(id 2\) -> .* -> \.\.\. -> ReLU"
-    with pytest.raises(PyrnnxError, match=words):
-        read_net(text)
