@@ -191,11 +191,11 @@ class Model(base.Model):
             if name not in own:
                 value = self._value(name)
                 constants[name] = self.constant(value)
-                if constants[name] is None and value not in program.values:
-                    raise UnsupportedError(
-                        f"{self.label}: {shown(name)} cannot be computed: {value.layer.label} is not translated"
-                    )
                 if constants[name] is None:
+                    if value not in program.values:
+                        raise UnsupportedError(
+                            f"{self.label}: {shown(name)} cannot be computed: no output depends on {value.layer.label}"
+                        )
                     own[name] = program.values[value]
         run = program.model._run_once if once else program.model._run
         results = run(inputs, tuple(dict.fromkeys(own.values()))) if own else {}

@@ -142,7 +142,7 @@ def net_of(root: etree._Element, function: str) -> Net:
 
 
 def computed_values(net: Net, values: Mapping[str, Output]) -> tuple[dict[str, Output], frozenset[str]]:
-    """Return values that depend on inputs or states, by name in order of computation, and the unreliable names.
+    """Return values between inputs or states and outputs, by name in order of computation, and the unreliable names.
 
     A name is unreliable if it is a layer's name but not a name of the layer's tensor: converters keep the names of
     layers even if they change the axes of the results, so a value of the original model with this name may differ.
@@ -152,7 +152,10 @@ def computed_values(net: Net, values: Mapping[str, Output]) -> tuple[dict[str, O
     for layer in net.order:
         if layer.type in ("Parameter", "ReadValue") or any(source.layer in changing for source in layer.sources):
             changing.add(layer)
-    own = [item for item in values.items() if item[1].layer in changing and item[1].layer.type != "Parameter"]
+    needed = set(net.results)
+    for layer in reversed(net.order):
+        needed |= {source.layer for source in layer.sources if layer in needed}
+    own = [item for item in values.items() if item[1].layer in changing & needed and item[1].layer.type != "Parameter"]
     ordered = dict(sorted(own, key=lambda item: (ranks[item[1].layer], item[1].index)))
     return ordered, frozenset(name for name, value in ordered.items() if name not in value.port.names)
 

@@ -21,12 +21,8 @@ LARGEST_FIRST = 2**24  # bytes of a first value that is allocated before a call 
 class WithVariables:
     """A model whose variables are inputs and outputs, for streams.
 
-    Attributes
-    ----------
-    starts : dict of ndarray
-        The first values that are known before a call, by the names of inputs.
-    computed : dict of str
-        The ids of variables whose first value depends on inputs, by the names of inputs.
+    By the names of inputs, `starts` are the first values that are known before a call, and `computed` the ids of
+    variables whose first value depends on inputs.
     """
 
     def __init__(self, model: Any, fed: frozenset[str], layers: bool | frozenset[str]) -> None:

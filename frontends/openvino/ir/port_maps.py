@@ -72,10 +72,10 @@ def read_body(layer: NetLayer, tag: str = "body") -> Body:
             raise FormatError(f"{label}: {parameter.label} {reason}, but a back edge leads to it")
         back_edges[parameter] = source
     for parameter in graph.parameters:
-        if parameter not in reader.inputs and parameter is not reader.iteration:
+        if parameter not in reader.inputs and parameter is not reader.special.get("input"):
             raise FormatError(f"{label}: {parameter.label} has no entry in the port map")
     inputs, outputs = tuple(reader.inputs.values()), tuple(reader.outputs[place] for place in sorted(reader.outputs))
-    return Body(label, graph, inputs, outputs, back_edges, reader.iteration, reader.condition)
+    return Body(label, graph, inputs, outputs, back_edges, reader.special.get("input"), reader.special.get("output"))
 
 
 def _children(layer: NetLayer, tag: str, *tags: str) -> Iterator[etree._Element]:
@@ -91,8 +91,7 @@ class _Reader:
         self._layers = {inner.id: inner for inner in graph.layers}
         self.inputs: dict[NetLayer, Mapped] = {}
         self.outputs: dict[int, Mapped] = {}
-        self.iteration: NetLayer | None = None
-        self.condition: NetLayer | None = None
+        self.special: dict[str, NetLayer] = {}  # by "input" the iteration's number, by "output" the condition
 
     def read(self, element: etree._Element) -> None:
         """Add an entry."""
@@ -103,7 +102,7 @@ class _Reader:
             return  # input 0 or 1 of a Loop
         end = self._layer(element, "internal_layer_id", "Parameter" if kind == "input" else "Result")
         twice = FormatError(f"{self.label}: {end.label} has two entries in the port map; expected one")
-        if end in self.inputs or end is self.iteration:
+        if end in self.inputs or end is self.special.get("input"):
             raise twice
         if purpose is None:
             mapped = Mapped(self._place(element, kind), end, self._slices(element, what))
@@ -119,12 +118,8 @@ class _Reader:
                 f"{self.label}: {what} has purpose {shown(purpose)} and external port {external}; expected {expected} "
                 f"and {_NOWHERE}"
             )
-        if (self.iteration if kind == "input" else self.condition) is not None:
+        if self.special.setdefault(kind, end) is not end:
             raise FormatError(f"{self.label}: {end.label}: purpose {purpose} occurs twice")
-        if kind == "input":
-            self.iteration = end
-        else:
-            self.condition = end
 
     def back_edge(self, element: etree._Element) -> tuple[NetLayer, NetLayer]:
         """Return the Result from which a back edge comes, and the Parameter to which it leads."""
@@ -156,9 +151,6 @@ class _Reader:
 
     def _slices(self, element: etree._Element, what: str) -> Slices | None:
         if "axis" not in element.attrib:
-            for name in _SLICED:
-                if name in element.attrib:
-                    raise FormatError(f"{self.label}: {what} has {name} but no axis")
             return None
         axis = self._number(element, "axis", None)
         start, end, stride, part = (self._number(element, name, default) for name, default in _SLICED.items())

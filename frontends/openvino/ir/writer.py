@@ -106,12 +106,7 @@ class _Bin:
 class NetWriter:
     """A net under construction: layers in the order of addition, numbered from 0, each after its sources.
 
-    Parameters
-    ----------
-    name : str
-        Name of the net.
-    reserved : iterable of str, optional
-        Names of layers that no other layer may have. Default: the name of the net.
+    No other layer may have one of the `reserved` names, by default that of the net.
     """
 
     def __init__(self, name: str, reserved: Iterable[str] | None = None) -> None:

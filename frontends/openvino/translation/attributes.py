@@ -17,14 +17,7 @@ LARGEST = 2**31 - 1  # limit of kernels, strides, pads and the like: their produ
 
 
 class Attributes:
-    """The `<data>` of a layer.
-
-    Attributes
-    ----------
-    layer : NetLayer
-    label : str
-        Name of the layer in errors.
-    """
+    """The `<data>` of a layer."""
 
     def __init__(self, layer: NetLayer) -> None:
         self.layer, self.label = layer, layer.label

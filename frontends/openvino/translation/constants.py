@@ -23,13 +23,8 @@ from .scope import Scope
 class ConstantValues:
     """The values of a net that depend only on its weights; small ones are cached.
 
-    Attributes
-    ----------
-    net : Net
-    weights : BinFile
-    layers : frozenset of NetLayer
-        Layers, in bodies too, that can be translated and do not depend on the model's inputs. Parameters of bodies are
-        among them if their value is always constant.
+    `layers` are those, in bodies too, that can be translated and do not depend on the model's inputs. Parameters of
+    bodies are among them if their value is always constant.
     """
 
     def __init__(self, net: Net, weights: BinFile) -> None:

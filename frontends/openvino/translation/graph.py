@@ -64,12 +64,7 @@ def element_type(dtype: str) -> int:
 
 
 class Graph:
-    """Nodes in topological order, and the constants that they read.
-
-    Attributes
-    ----------
-    nodes : list of onnx.NodeProto
-    """
+    """Nodes in topological order, and the constants that they read."""
 
     def __init__(self, name: str, reserved: Iterable[str] = ()) -> None:
         self.onnx = import_onnx()

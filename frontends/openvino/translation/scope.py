@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from functools import cached_property
@@ -10,15 +9,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import FormatError, PyrnnxError
+from pyrnnx.errors import FormatError
 from pyrnnx.operator.op import CELLS
 
 from ..ir.layer import NetLayer, Output
 from ..ir.net_graph import NetGraph
 from ..ir.variables import Variable, variable_ids, variables
 from ..layers import BoundLayer, IRLayer
-from .context import translate_layer, translator
-from .graph import SMALL, Graph
+from .context import translate_layer
+from .graph import Graph
 from .operations.recurrent import DOMAIN, weight_inputs
 
 if TYPE_CHECKING:
@@ -32,27 +31,9 @@ _NAMED = frozenset({*CELLS, "If", "Loop"})  # the nodes, among several, that get
 class Scope:
     """A net or a body in translation.
 
-    Parameters
-    ----------
-    constants : ConstantValues
-    graph : Graph
-    outputs : mapping of str
-        Names of the model's outputs.
-    prepared : callable or None
-        Function from a recurrent layer to the layer that runs it; None to translate it to an operator of ONNX.
-
-    Attributes
-    ----------
-    layers : NetGraph
-        The net or body.
-    variables : dict of Variable
-        Variables by id.
-    run_by : dict
-        Layers that run recurrent nodes, by the nodes' names.
-    names : dict
-        Names of values by outputs of layers; initializers of constants are added on first use.
-    states, assigned : dict
-        Names of variables' values by id, before and after the scope; those before only if they are known.
+    `outputs` are the names of the model's outputs. `prepared` returns the layer that runs a recurrent layer; without
+    it, recurrent layers become operators of ONNX. `states` and `assigned` are the names of variables' values by id,
+    before and after the scope; those before only if they are known.
     """
 
     def __init__(
@@ -117,14 +98,12 @@ class Scope:
         """Return the name of a variable's current value."""
         return self.assigned[identifier] if identifier in self.assigned else self.states[identifier]
 
-    def translate(self, ends: Iterable[NetLayer], *, everything: bool = False) -> None:
-        """Translate the layers that `ends` and variables need; with `everything`, others too, but no constants."""
+    def translate(self, ends: Iterable[NetLayer]) -> None:
+        """Translate the layers that `ends` and variables need."""
         needed = self._needed([*ends, *filter(_holds_variable, self.layers.layers)])
         for layer in self.layers.order:
             if layer in needed:
                 self._layer(layer)
-            elif everything and layer not in self.constants.layers:
-                self._layer_if_possible(layer)
 
     def _needed(self, ends: Iterable[NetLayer]) -> set[NetLayer]:
         """Return the layers that `ends` depend on, except the layers of constant weights."""
@@ -144,22 +123,10 @@ class Scope:
             ]
         return needed
 
-    def _layer_if_possible(self, layer: NetLayer) -> None:
-        """Translate a layer unless this fails or an input has not been translated."""
-        since = len(self.graph.nodes)
-        known = (value in self.names or value.layer in self.constants.layers for value in layer.sources)
-        if all(known) and translator(layer) is not None:
-            try:
-                self._layer(layer)
-            except PyrnnxError:
-                del self.graph.nodes[since:]
-
     def _layer(self, layer: NetLayer) -> None:
         if layer.type in _ENDS:
             return
         outputs = [Output(layer, k) for k in range(len(layer.outputs))]
-        if layer in self.constants.layers and all(_is_small(output) for output in outputs):
-            return  # its value becomes an initializer when a node reads it
         since = len(self.graph.nodes)
         names = translate_layer(layer, self)
         self._name_node(layer, since)
@@ -194,9 +161,3 @@ class Scope:
 
 def _holds_variable(layer: NetLayer) -> bool:
     return bool(variable_ids([layer])) or any(variable_ids(body.everything) for body in layer.bodies.values())
-
-
-def _is_small(output: Output) -> bool:
-    shape = output.port.shape
-    sizes = [size for size in shape or () if size is not None]
-    return shape is not None and len(sizes) == len(shape) and math.prod(sizes) <= SMALL

@@ -83,15 +83,8 @@ def _first_value(variable: Variable, constants: ConstantValues) -> AnyArray | No
 class Program(NamedTuple):
     """A runnable net, in which recurrent layers are nodes of OpenVINO's operations.
 
-    Attributes
-    ----------
-    model : pyrnnx.frontends.onnx.Model
-    values : mapping of Output to str
-        Names of values in the model.
-    first_values : frozenset of str
-        Names of the first values of variables that are not inputs.
-    layers : mapping
-        Layers that run recurrent nodes, by the nodes' names.
+    `values` are the names of values in the model, `first_values` those of variables that are not inputs. `layers` run
+    the recurrent nodes, by the nodes' names.
     """
 
     model: Model
@@ -110,24 +103,9 @@ def program(
     session_options: Any = None,
     weight_dtype: str | None = None,
 ) -> Program:
-    """Build the program of a net; it skips layers that no output depends on if they cannot be translated.
-
-    Parameters
-    ----------
-    constants : ConstantValues
-        The net and its constants.
-    names : Names
-    label : str
-        Name of the model in errors.
-    prepared : callable
-        Function from a recurrent layer to the layer that runs it.
-    missing : frozenset of str
-        The ids of variables that are not inputs: the net computes their first values.
-    session_options, weight_dtype
-        As for `read_model`.
-    """
+    """Build the program of a net, which computes the first values of the variables in `missing`."""
     with guarded(f"IR {shown(constants.net.name)}", _EXPECTED):
-        model, scope = _translated(constants, names, prepared, missing, everything=True)
+        model, scope = _translated(constants, names, prepared, missing)
     reads = [layer for identifier in missing for layer in scope.variables[identifier].reads]
     first_values = frozenset(scope.names[Output(layer, 0)] for layer in reads if layer in constants.net.order)
     options = LayerOptions(scope.run_by, weight_dtype)
@@ -140,8 +118,6 @@ def _translated(
     names: Names,
     prepared: Prepared | None,
     missing: frozenset[str] = frozenset(),
-    *,
-    everything: bool = False,
 ) -> tuple[ModelProto, Scope]:
     """Return the model of a net, and its scope; variables are inputs unless they are `missing`."""
     net = constants.net
@@ -159,7 +135,7 @@ def _translated(
         if identifier not in missing:
             name = scope.states[identifier] = names.states[identifier][0]
             infos.append(variable_info(variable, name, is_input=True))
-    scope.translate(net.results, everything=everything)
+    scope.translate(net.results)
     results = []
     for layer, name in zip(net.results, names.outputs, strict=True):
         source = layer.sources[0]

@@ -26,17 +26,7 @@ Output = tuple[str, Shape]
 
 
 class NodeContext:
-    """A node to write.
-
-    Attributes
-    ----------
-    node : onnx.NodeProto
-    label : str
-        Name of the node in errors.
-    net : Net
-    opset : int
-        Version of the default domain.
-    """
+    """A node to write, and the net to write to."""
 
     def __init__(self, node: NodeProto, net: Net) -> None:
         self.node, self.net, self.opset = node, net, net.source.opset

@@ -18,10 +18,7 @@ from .views import Sequential, View, plain
 class Net:
     """The net of a graph, or of a body in the net `outer`.
 
-    Attributes
-    ----------
-    captured : dict of Value
-        Parameters of a body by the values of the net around it.
+    `captured` are the Parameters of a body, by the values of the net around it.
     """
 
     def __init__(

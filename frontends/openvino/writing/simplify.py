@@ -56,18 +56,8 @@ def simplified(
 ) -> tuple[GraphProto, dict[str, TensorInfo], dict[str, Any]]:
     """Simplify a graph until nothing changes; return it with the types of its values, and its constants, by name.
 
-    Parameters
-    ----------
-    graph : onnx.GraphProto
-        Its initializers are ignored at the top level: `tensors` has them.
-    opsets : mapping
-        Version by domain.
-    label : str
-        Name of the model in errors.
-    given : mapping
-        Types of inputs and captured values.
-    tensors : mapping
-        Constants, also captured ones: onnx.TensorProtos or arrays.
+    `given` are the types of inputs and captured values. `tensors` are the constants, also captured ones, as
+    onnx.TensorProtos or arrays, instead of the initializers of the graph.
     """
     onnx = import_onnx()
     rows = [onnx.helper.make_opsetid(*row) for row in opsets.items()]

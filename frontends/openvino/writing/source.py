@@ -28,22 +28,8 @@ if TYPE_CHECKING:
 class Source:
     """A simplified model, or a body of one of its nodes.
 
-    Attributes
-    ----------
-    label : str
-        Name of the model in errors.
-    graph : onnx.GraphProto
-        Graph with its nodes in topological order.
-    inputs : tuple of str
-        Inputs that are not constants.
-    opsets : mapping
-        Version by domain.
-    layers : mapping
-        Layers of recurrent nodes, by name: a Layer if the weights are constant.
-    types : mapping
-        Types and shapes of values, by name.
-    tensors : mapping
-        Constants by name: an onnx.TensorProto or an array.
+    `inputs` are those that are no constants, `opsets` versions by domain. `layers` are those of recurrent nodes, by
+    name: a Layer if the weights are constant. `types` and `tensors` are types and constants by name.
     """
 
     label: str

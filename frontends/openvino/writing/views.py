@@ -52,18 +52,9 @@ class View(NamedTuple):
 
 
 class Sequential(NamedTuple):
-    """A sequence of tensors.
+    """A sequence of tensors: its elements, unless they are the parts of size 1 of `whole` along `axis`.
 
-    Attributes
-    ----------
-    views : sequence of View
-        Its elements, unless `whole` is given.
-    whole : View or None
-        A value whose parts of size 1 along an axis are the elements.
-    axis : int
-        That axis.
-    keeps_axis : bool
-        True if the elements have the axis.
+    `keeps_axis` says that these elements have the axis.
     """
 
     views: Sequence[View]

@@ -63,7 +63,6 @@ BROKEN: dict[str, tuple[Callable[[], str], str]] = {
     "part_size 0": (first(part_size=0), "part_size 0"),
     "overlapping slices": (first(part_size=2), "part_size 2 and stride 1"),
     "slices of two elements": (first(part_size=2, stride=2), "part_size 2 and stride 2; expected a part_size of 1"),
-    "start without an axis": (first(axis=None, start=0), "has start but no axis"),
     "unknown attribute": (first(speed=3), "attribute 'speed'"),
     "purpose": (first(purpose="current_iteration"), "purpose"),
     "unknown purpose": (first(purpose="fun", external_port_id=-1), "'fun'"),

@@ -77,13 +77,7 @@ def _invariant(net: Net, ports: Mapping[Value, int]) -> list[Entry]:
 class _Iterated:
     """A Loop or TensorIterator under construction.
 
-    Parameters
-    ----------
-    ctx : NodeContext
-    graph : onnx.GraphProto
-        The body.
-    control : sequence of Value
-        First inputs of the layer, which its body does not read.
+    `control` are the first inputs of the layer, which its body does not read.
     """
 
     def __init__(self, ctx: NodeContext, graph: GraphProto, control: Sequence[Value]) -> None:
