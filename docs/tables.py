@@ -154,7 +154,7 @@ ONNX Runtime and OpenVINO read uninitialized memory if T or I is 0: their counts
 These commands write the page:
 
 ```bash
-python -m pyrnnx conformance pyrnnx onnxruntime openvino onnx torch opencv tract --cases named --cases random:0:400 \\
+python -m pyrnnx conformance pyrnnx onnxruntime openvino onnx torch --cases named --cases random:0:400 \\
     --json report.json
 python docs/tables.py report.json
 ```

@@ -16,7 +16,7 @@ import pyrnnx
 
 def others():
     names = {"onnx", "google", "onnxruntime", "lxml", "openvino", "torch", "keras", "h5py", "hypothesis", "pytest"}
-    return sorted((names | {"ml_dtypes", "cv2", "tract", "scipy"}) & {name.partition(".")[0] for name in sys.modules})
+    return sorted((names | {"ml_dtypes", "scipy"}) & {name.partition(".")[0] for name in sys.modules})
 
 before = set(sys.modules)
 import pyrnnx.testing

@@ -45,7 +45,7 @@ def to_text(report: Report, *, width: int = 80) -> str:
 
 
 def _summaries(report: Report, suite: Suite) -> list[str]:
-    """Return the counts of each runtime: "tract 0.21: 186 right, 3 wrong"."""
+    """Return the counts of each runtime: "OpenVINO 2026.4.1: 186 right, 3 wrong"."""
     lines, unable = [], []
     for name, version in report.runtimes.items():
         label = f"{name} {version}".rstrip()

@@ -4,7 +4,7 @@ from pyrnnx.testing.runtimes.base import CrashedError, Outputs, PackageRuntime, 
 from pyrnnx.testing.runtimes.execution import Execution, Status, execute
 from pyrnnx.testing.runtimes.models import OnnxRuntime, OpenVINO, PyrnnxModels
 from pyrnnx.testing.runtimes.own import CommandRuntime, FunctionRuntime
-from pyrnnx.testing.runtimes.packages import OnnxEvaluator, OpenCV, PyrnnxFunctions, PyTorch, Tract
+from pyrnnx.testing.runtimes.packages import OnnxEvaluator, PyrnnxFunctions, PyTorch
 
 RUNTIMES: dict[str, Runtime] = {
     "pyrnnx": PyrnnxFunctions(),
@@ -13,8 +13,6 @@ RUNTIMES: dict[str, Runtime] = {
     "openvino": OpenVINO(),
     "onnx": OnnxEvaluator(),
     "torch": PyTorch(),
-    "opencv": OpenCV(),
-    "tract": Tract(),
 }
 
 __all__ = [

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from pyrnnx import reference
 from pyrnnx.operator.conventions import CANONICAL, TORCH, convert_weights
@@ -53,46 +49,6 @@ class OnnxEvaluator(ModelPackage):
 
         model = onnx.ModelProto.FromString(self.model(case, arrays))
         return tuple(onnx.reference.ReferenceEvaluator(model).run(None, dict(arrays)))
-
-
-class OpenCV(ModelPackage):
-    """OpenCV's dnn; its new engine where that has the operator, as by default."""
-
-    name, package = "OpenCV", "cv2"
-
-    def load(self) -> None:
-        super().load()
-        importlib.import_module("cv2").setNumThreads(1)
-
-    def run(self, case: Case, arrays: Mapping[str, Array]) -> Outputs:
-        import cv2
-
-        net = cv2.dnn.readNetFromONNX(np.frombuffer(self.model(case, arrays), np.uint8))
-        for name, array in arrays.items():
-            net.setInput(array, name)
-        layers = net.getUnconnectedOutLayersNames()
-        outputs = dict(zip(layers, net.forward(layers), strict=True))
-        return tuple(outputs.get(name) for name in OUTPUTS[case.operator])
-
-
-class Tract(ModelPackage):
-    """Sonos' inference engine in Rust."""
-
-    name = package = "tract"
-
-    def run(self, case: Case, arrays: Mapping[str, Array]) -> Outputs:
-        import tract
-
-        with tempfile.TemporaryDirectory() as folder:  # it reads files only
-            path = Path(folder, "model.onnx")
-            path.write_bytes(self.model(case, arrays))
-            try:
-                model = tract.onnx().load(path).into_model()
-                names = [model.input_name(place) for place in range(model.input_count())]
-                outputs = model.into_runnable().run([arrays[name] for name in names])
-            except tract.TractError as error:  # with a list of causes, and of the functions it was in
-                raise RuntimeError(str(error).partition("Stack backtrace")[0]) from None
-        return tuple(output.to_numpy() for output in outputs)
 
 
 class PyTorch(PackageRuntime):

@@ -25,16 +25,12 @@ RIGHT: dict[str, tuple[str, ...]] = {
     "openvino": (*PLAIN, *LENGTHS, *SEQUENCES, *CELLS, "GRU-float16", "RNN-bfloat16", "RNN-f=Relu"),
     "onnx": (*PLAIN, "LSTM-only-P", "RNN-only-layout"),
     "torch": (*PLAIN, *LENGTHS, "RNN-f=Relu", "RNN-only-layout", "RNN-float16", "RNN-bfloat16", "RNN-float64"),
-    "opencv": PLAIN[1:],
-    "tract": (*PLAIN, "LSTM-only-layout"),
 }
 # Cases that a runtime does not implement: it is asked to run them, and refuses.
 REFUSED = {
     "onnxruntime": ("LSTM-bfloat16", "GRU-float64", "LSTM-only-layout"),
     "openvino": ("LSTMSequence-1-defaults", "RNN-only-layout"),
     "onnx": ("RNN-f=Relu",),
-    "opencv": ("RNN-only-B", "LSTM-bfloat16"),
-    "tract": ("LSTM-only-P", "LSTM-bfloat16"),
 }
 SMOKE = ("onnxruntime",)  # of the default run
 
@@ -88,8 +84,8 @@ def test_words(key: str) -> None:
 
 
 def test_a_folder_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(RUNTIMES["tract"]), "package", "no_such_package")
-    assert (RUNTIMES["tract"].installed(), RUNTIMES["tract"].version()) == (False, "")
+    monkeypatch.setattr(type(RUNTIMES["openvino"]), "package", "no_such_package")
+    assert (RUNTIMES["openvino"].installed(), RUNTIMES["openvino"].version()) == (False, "")
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "no_such_package").mkdir()
-    assert not RUNTIMES["tract"].installed()
+    assert not RUNTIMES["openvino"].installed()
