@@ -40,8 +40,6 @@ class WeightBlock:
         The largest absolute difference. Infinity if only one of two numbers is NaN.
     largest_relative : float
         The largest abs(a - b) / abs(b). Infinity if b is zero, and a is not.
-    absent : str
-        "a" or "b": the layer without this weight, compared as zeros. Else empty.
     """
 
     name: str
@@ -49,14 +47,13 @@ class WeightBlock:
     gate: str
     largest: float
     largest_relative: float
-    absent: str = ""
 
 
 def compare_weights(a: Layer, b: Layer) -> tuple[WeightBlock, ...]:
     """Compare all blocks of two layers of the same cell, direction and sizes, in float64.
 
-    The gate that input_forget leaves unused is skipped. If the two couple their gates differently and cannot be
-    converted, the blocks are compared as they are.
+    A weight that only one has is compared with zeros. The gate that input_forget leaves unused is skipped. If the two
+    couple their gates differently and cannot be converted, the blocks are compared as they are.
     """
     arrangements = _arrangements(a, b)
     first, second = (
@@ -64,14 +61,13 @@ def compare_weights(a: Layer, b: Layer) -> tuple[WeightBlock, ...]:
     )
     parts: list[WeightBlock] = []
     for name in (name for name in "WRBP" if name in first or name in second):
-        absent = "a" if name not in first else "b" if name not in second else ""
         present = (first if name in first else second)[name]
         weight_a, weight_b = (weights.get(name, np.zeros_like(present)) for weights in (first, second))
         if name == "B":
-            parts += _biases(a, b, weight_a, weight_b, absent)
+            parts += _biases(a, b, weight_a, weight_b)
         else:
             gates = CANONICAL.peepholes if name == "P" else a.op.gates
-            parts += _blocks(a, name, gates, weight_a, weight_b, absent)
+            parts += _blocks(a, name, gates, weight_a, weight_b)
     unused = {
         arrangement.coupled_gate if layer.op.input_forget else ""
         for layer, arrangement in zip((a, b), arrangements, strict=True)
@@ -90,18 +86,15 @@ def differing(blocks: Iterable[WeightBlock]) -> list[WeightBlock]:
 
 def in_lines(blocks: Iterable[WeightBlock]) -> list[str]:
     """Return one line if all blocks are the same, else one for each weight and direction that differs."""
-    blocks = list(blocks)
     apart = differing(blocks)
-    absent = {("B" if "b" in block.name else block.name): block.absent for block in blocks if block.absent}
-    notes = [f"{name} is absent in {which}" for name, which in absent.items()]
     if not apart:
-        return [f"weights: the same ({', '.join(notes)}, zero in the other)" if notes else "weights: the same"]
+        return ["weights: the same"]
     lines: dict[str, list[str]] = {}
     for block in apart:
         is_finite = math.isfinite(block.largest_relative)  # a quantized weight may be zero where the other is not
         words = f"{block.gate} {block.largest:.3g}" + (f" ({block.largest_relative:.3g})" if is_finite else "")
         lines.setdefault(f"{block.name} {block.direction}", []).append(words)
-    title = "weights: largest difference by gate (relative)" + "".join(f"; {note}" for note in notes)
+    title = "weights: largest difference by gate (relative)"
     return [title, *(f"  {where}: {', '.join(words)}" for where, words in lines.items())]
 
 
@@ -131,7 +124,7 @@ def _arrangements(a: Layer, b: Layer) -> tuple[Convention, Convention]:
     return CANONICAL, CANONICAL
 
 
-def _biases(a: Layer, b: Layer, bias_a: AnyArray, bias_b: AnyArray, absent: str) -> Iterator[WeightBlock]:
+def _biases(a: Layer, b: Layer, bias_a: AnyArray, bias_b: AnyArray) -> Iterator[WeightBlock]:
     """Yield Wb and Rb separately if both layers have both or the reset needs it; else their sums."""
     apart = all(layer.convention.bias == SEPARATE for layer in (a, b))
     reset = a.op.linear_before_reset and b.op.linear_before_reset
@@ -139,16 +132,14 @@ def _biases(a: Layer, b: Layer, bias_a: AnyArray, bias_b: AnyArray, absent: str)
     for gate in a.op.gates:
         if apart or (reset and gate == "h"):
             for kind in ("Wb", "Rb"):
-                yield from _blocks(a, kind, gate, parts[f"{kind}_{gate}"], others[f"{kind}_{gate}"], absent)
+                yield from _blocks(a, kind, gate, parts[f"{kind}_{gate}"], others[f"{kind}_{gate}"])
         else:
             with np.errstate(invalid="ignore", over="ignore"):  # inf - inf; a sum beyond the largest number
                 first, second = (part[f"Wb_{gate}"] + part[f"Rb_{gate}"] for part in (parts, others))
-            yield from _blocks(a, "b", gate, first, second, absent)
+            yield from _blocks(a, "b", gate, first, second)
 
 
-def _blocks(
-    layer: Layer, name: str, gates: str, weight_a: AnyArray, weight_b: AnyArray, absent: str
-) -> Iterator[WeightBlock]:
+def _blocks(layer: Layer, name: str, gates: str, weight_a: AnyArray, weight_b: AnyArray) -> Iterator[WeightBlock]:
     """Yield the blocks of arrays [D, G*H, ...]."""
     H = layer.op.hidden_size
     for d, direction in enumerate(directions(layer.op)):
@@ -156,4 +147,4 @@ def _blocks(
             rows = slice(k * H, (k + 1) * H)
             distances = element_distances(weight_a[d, rows], weight_b[d, rows])
             extremes = float(distances.distance.max(initial=0)), float(distances.relative().max(initial=0))
-            yield WeightBlock(name, direction, gate, *extremes, absent)
+            yield WeightBlock(name, direction, gate, *extremes)
