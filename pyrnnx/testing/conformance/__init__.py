@@ -1,8 +1,15 @@
 """Conformance of runtimes: verdicts on cases, and reports; cases as tests of onnx."""
 
-from pyrnnx.testing.conformance.export import write_cases
 from pyrnnx.testing.conformance.judge import FAILURES, STATUSES, Verdict, judge
-from pyrnnx.testing.conformance.report import Report, Suite, environment, run_suite, run_suites, select_cases
+from pyrnnx.testing.conformance.report import (
+    Report,
+    Suite,
+    environment,
+    run_suite,
+    run_suites,
+    select_cases,
+    write_cases,
+)
 from pyrnnx.testing.conformance.text import to_text
 
 __all__ = [

@@ -13,9 +13,8 @@ from typing import Any
 
 from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.testing.conformance.export import write_cases
 from pyrnnx.testing.conformance.judge import FAILURES
-from pyrnnx.testing.conformance.report import Report, Suite, run_suites, select_cases
+from pyrnnx.testing.conformance.report import Report, Suite, run_suites, select_cases, write_cases
 from pyrnnx.testing.conformance.text import to_text
 from pyrnnx.testing.runtimes import RUNTIMES, CommandRuntime, FunctionRuntime, Runtime
 
