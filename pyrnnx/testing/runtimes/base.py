@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.metadata
 import importlib.util
 from abc import ABC, abstractmethod
@@ -80,11 +79,6 @@ class Runtime(ABC):
         """
 
 
-@functools.cache  # it takes some tenths of a second
-def _distributions() -> Mapping[str, list[str]]:
-    return importlib.metadata.packages_distributions()
-
-
 class PackageRuntime(Runtime):
     """A runtime that is a Python package.
 
@@ -97,15 +91,10 @@ class PackageRuntime(Runtime):
     package: ClassVar[str]
 
     def installed(self) -> bool:
-        spec = importlib.util.find_spec(self.package)
-        return spec is not None and spec.origin is not None  # a folder of that name is a package without an origin
+        return importlib.util.find_spec(self.package) is not None
 
     def version(self) -> str:
-        if not self.installed():
-            return ""
-        # Python 3.10 does not list distributions without top_level.txt; most have the name of their package.
-        name, *_ = _distributions().get(self.package, [self.package])
         try:
-            return importlib.metadata.version(name)
+            return importlib.metadata.version(self.package)
         except importlib.metadata.PackageNotFoundError:
             return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import pytest
 from kinds import kinds
@@ -81,11 +80,3 @@ def test_words(key: str) -> None:
         assert all(runtime.supports(case) for case in CASES)
     assert pickle.loads(pickle.dumps(runtime)).name == runtime.name
     assert bool(runtime.version()) is runtime.installed()
-
-
-def test_a_folder_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(RUNTIMES["openvino"]), "package", "no_such_package")
-    assert (RUNTIMES["openvino"].installed(), RUNTIMES["openvino"].version()) == (False, "")
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "no_such_package").mkdir()
-    assert not RUNTIMES["openvino"].installed()
