@@ -67,7 +67,7 @@ def port(X, sequence_lens, initial_h, initial_c):
 """,
 }
 OPERATORS = {
-    "RNN": RecurrentOp("RNN", H, activations=["Relu"]),  # type: ignore[arg-type]
+    "RNN": RecurrentOp("RNN", H, activations=["Relu"]),
     "GRU": RecurrentOp("GRU", H),
     "LSTM": RecurrentOp("LSTM", H),
     "rows": RecurrentOp("LSTM", H, "bidirectional", clip=0.5),
