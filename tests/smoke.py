@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import metadata, version
@@ -80,40 +79,6 @@ def check_operators() -> None:
     X, h, W, R, B = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes)
     values = X, h, np.array([5, 2, 4]), W, R, B
     assert_close(openvino.gru_sequence(*values, hidden_size=H), reference.run("GRUSequence-5", *values, hidden_size=H))
-
-
-def check_streams() -> None:
-    """A sequence step by step is the sequence at once."""
-    layer, X = lstm_layer(), arrays(4, 5)["X"]
-    whole = layer(X)
-    stream = layer.stream(batch_size=N)
-    pushed = np.concatenate([stream.push(X[t : t + 1]) for t in range(T)])
-    np.testing.assert_array_equal(pushed, whole[0])
-    for kept in ("bfloat16", "int8"):
-        given = arrays(4, 3)
-        few = pyrnnx.Layer(pyrnnx.RecurrentOp("LSTM", H), given["W"], given["R"], weight_dtype=kept)
-        assert np.isfinite(few(X)[0]).all()
-
-
-def check_threads() -> None:
-    """A large call on several threads, and calls from several threads, give the bits of one."""
-    rng = np.random.default_rng(1)
-    W, R = (rng.uniform(-0.1, 0.1, (1, 4 * 256, size)).astype(np.float32) for size in (64, 256))
-    layer = pyrnnx.Layer(pyrnnx.RecurrentOp("LSTM", 256), W, R)
-    X = rng.normal(size=(20, 24, 64)).astype(np.float32)
-    before = pyrnnx.get_num_threads()
-    results = []
-    for threads in (1, 2):
-        pyrnnx.set_num_threads(threads)
-        results.append(layer(X)[0])
-    with ThreadPoolExecutor(4) as pool:
-        results += pool.map(lambda _: layer(X)[0], range(8))
-    pyrnnx.set_num_threads(before)
-    for one in results:
-        if config.ISA == "blas":  # whose sums depend on how a product is cut
-            assert_close([one], results[:1])
-        else:
-            np.testing.assert_array_equal(one, results[0])
 
 
 def check_files() -> None:
@@ -240,7 +205,7 @@ def check_audio() -> None:
         assert report.items == 1
 
 
-EVERYWHERE = (check_metadata, check_operators, check_streams, check_threads, check_files)
+EVERYWHERE = (check_metadata, check_operators, check_files)
 # Checks of each extra for users; tests/test_packaging.py compares these names with pyproject.toml.
 EXTRAS: dict[str, tuple[Callable[[], None], ...]] = {
     "onnx": (check_onnx,),

@@ -134,7 +134,7 @@ def test_segments_are_those_of_silero(fetch_wheel: FetchWheel, monkeypatch: pyte
     monkeypatch.syspath_prepend(wheel)
     theirs = importlib.import_module("silero_vad.utils_vad").get_speech_timestamps_from_probs
     rng, cases = np.random.default_rng(0), []
-    for size in (1000, 9000, 30_000, 76_000):
+    for size in (1000, 76_000):
         signal = talk()[:size] * np.float32(rng.uniform(0.3, 2))
         cases.append((probabilities(wheel, signal), len(signal)))
     for _ in range(500):

@@ -90,16 +90,18 @@ def test_a_build_without_a_compiler_says_so_first(tmp_path: Path) -> None:
 
 
 def words_of_extras() -> Iterator[tuple[str, str, str]]:
-    """Yield the file, package and extra of each call of `needs` with literals."""
+    """Yield the file, package and extra of each call of `needs` or `import_package` with literals."""
+    places = {"needs": slice(1, None), "import_package": slice(0, None, 2)}
     for path in [*(ROOT / "pyrnnx").rglob("*.py"), *(ROOT / "frontends").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
-        if "needs(" not in text:  # parsing takes much longer
+        if not any(f"{name}(" in text for name in places):  # parsing takes much longer
             continue
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "needs":
-                literals = [str(word.value) for word in node.args[1:] if isinstance(word, ast.Constant)]
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in places:
+                words = node.args[places[node.func.id]]
+                literals = [str(word.value) for word in words if isinstance(word, ast.Constant)]
                 if len(literals) == 2:
-                    yield path.name, literals[0], literals[1]
+                    yield path.name, literals[0].partition(".")[0], literals[1]
 
 
 def packages_of(extra: str) -> set[str]:

@@ -51,7 +51,13 @@ def accelerate(module: Any, *, inplace: bool = False) -> Any:
         raise ArgumentError(f"accelerate: inplace is {shown(inplace)}; expected True or False")
     recurrent = classes.recurrent_modules(module)
     if all(classes.why_not_replaced(inner) for inner in recurrent.values()):
-        raise ArgumentError(f"accelerate: {_nothing_to_replace(classes, type(module).__name__, recurrent)}")
+        reasons = [f"{shown(name or type(module).__name__)}: {reason}" for name, reason in why_not(module).items()]
+        kinds = ", ".join(f"torch.nn.{kind}" for kind in KINDS)
+        causes = listed(reasons) or "none at all"
+        raise ArgumentError(
+            f"accelerate: {type(module).__name__} has no recurrent module to replace ({causes}); "
+            f"expected one of {kinds}, with PyTorch's own forward and without parametrizations"
+        )
     if not inplace:
         try:
             module = classes.copied(module)
@@ -64,16 +70,6 @@ def accelerate(module: Any, *, inplace: bool = False) -> Any:
         if classes.why_not_replaced(inner) is None and not classes.is_replaced(inner):
             classes.replace(inner)
     return module
-
-
-def _nothing_to_replace(classes: Any, own: str, recurrent: dict[str, Any]) -> str:
-    lines = [
-        f"{f'{shown(name)} ({type(inner).__name__})' if name else own} {classes.why_not_replaced(inner)}"
-        for name, inner in recurrent.items()
-    ]
-    what = listed(lines) or f"{own} contains no recurrent module"
-    kinds = ", ".join(f"torch.nn.{kind}" for kind in KINDS)
-    return f"{what}; expected one of {kinds}, with PyTorch's own forward and without parametrizations"
 
 
 def why_not(module: Any) -> dict[str, str | None]:

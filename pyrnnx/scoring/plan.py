@@ -8,6 +8,7 @@ import math
 import os
 import pickle
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -91,7 +92,7 @@ def planned(
     memory: int,
     batch: int | None,
     skip_errors: bool,
-    threshold: float | None,
+    segments: Any,
 ) -> Run:
     subject = conversion.subject
     rows = subject.rows(batch)
@@ -103,13 +104,11 @@ def planned(
     lengths = [length for length in items.lengths.tolist() if 0 < length * step <= memory // SHARES] or [len(sample)]
     scorer = scorer_of(subject, rows, sample, int(np.median(lengths)))
     check_outputs(sink, subject.label, scorer.outputs)
-    segments = None
-    if threshold is not None:
-        segments = segments_of(threshold, conversion.source, conversion.frames, subject.label, scorer.outputs)
+    rule = segments_of(segments, conversion.source, conversion.frames, subject.label, scorer.outputs)
     items, sizes = _fitting(items, sizes, scorer, step, memory)
     starts = boundaries(sizes, memory, rows if subject.pushes else 1)
     invariant = config.get_batch_invariant()
-    job = Job(uuid.uuid4().hex, "", scorer, conversion, folder, sink.kind, memory, skip_errors, invariant, segments)
+    job = Job(uuid.uuid4().hex, "", scorer, conversion, folder, sink.kind, memory, skip_errors, invariant, rule)
     header = _header(job, items, versions, len(starts) - 1)
     run = Run(replace(job, identity=identity(header)), items, starts, versions, header)
     run.check_first_batch(step)
@@ -125,8 +124,7 @@ def _listed(conversion: Conversion) -> Items:
     if not len(items):
         raise ArgumentError(f"score: source {shown(source.path)} has no items")
     if len(set(items.names)) != len(items):
-        seen: set[str] = set()
-        twice = next(name for name in items.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        twice = Counter(items.names).most_common(1)[0][0]
         raise ArgumentError(f"score: source {shown(source.path)} has two items {shown(twice)}; expected unique names")
     if conversion.frames is not None:
         return replace(items, lengths=conversion.frames.count(items.lengths))

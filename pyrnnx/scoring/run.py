@@ -22,7 +22,6 @@ from pyrnnx.scoring.conversion import Conversion, frames_of
 from pyrnnx.scoring.manifest import LOCK, Folder
 from pyrnnx.scoring.plan import Run, planned
 from pyrnnx.scoring.report import Progress, ScoreReport, progress_of
-from pyrnnx.scoring.segments import checked_threshold
 from pyrnnx.scoring.sinks import choose_sink
 from pyrnnx.scoring.sources import open_source
 from pyrnnx.scoring.sources.base import Source
@@ -185,7 +184,6 @@ def score(
     size = scalars.byte_count("score", "memory", memory, 1)
     rows = None if batch is None else scalars.integer("score", "batch", batch, 1)
     frames = frames_of(frame, context, tail)
-    threshold = checked_threshold(segments)
     opened = open_source(source, source_format, column=column, channels=channels, rate=rate)
     arguments = Options(input, axes, lengths, inputs, outputs)
     subject = subject_of(model, arguments, stream, None if frames is None else frames.size + frames.context)
@@ -193,7 +191,7 @@ def score(
     kind = choose_sink(path, sink_format)
     folder = Folder(path, kind.suffix)
     run = planned(
-        Conversion(opened, subject, frames, bool(cast)), folder, kind, size, rows, bool(skip_errors), threshold
+        Conversion(opened, subject, frames, bool(cast)), folder, kind, size, rows, bool(skip_errors), segments
     )
     try:
         folder.check(run.header, overwrite=overwrite)

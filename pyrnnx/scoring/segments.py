@@ -39,16 +39,14 @@ class Segments:
         return text.getvalue()
 
 
-def checked_threshold(segments: Any) -> float | None:
-    threshold = None if segments is None else scalars.as_number(segments)
-    if segments is not None and (threshold is None or not 0 < threshold < 1):
-        raise ArgumentError(f"score: segments is {shown(segments)}; expected a threshold between 0 and 1, or None")
-    return threshold
-
-
 def segments_of(
-    threshold: float, source: Source, frames: Frames | None, label: str, outputs: Sequence[Output]
-) -> Segments:
+    value: Any, source: Source, frames: Frames | None, label: str, outputs: Sequence[Output]
+) -> Segments | None:
+    if value is None:
+        return None
+    threshold = scalars.as_number(value)
+    if threshold is None or not 0 < threshold < 1:
+        raise ArgumentError(f"score: segments is {shown(value)}; expected a threshold between 0 and 1, or None")
     if frames is None or source.sample_rate is None:
         raise ArgumentError(
             f"score: segments is {threshold}, frame is {frames and frames.size}, and the source is {source.kind}; "

@@ -68,7 +68,6 @@ def test_text(monkeypatch: pytest.MonkeyPatch) -> None:
     *lines, warning, right = done.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     rows = [line.split() for line in lines]
-    assert ["call", "2", "'X'", "(7,", "3,", "4)"] in rows
     assert ["Runtime1", "1.0", "0.5", "it", "differs"] in rows
     assert ["Runtime2", "1.0", "crashed", "it", "crashed"] in rows
     assert ["Y", "0.5"] in rows
@@ -104,7 +103,6 @@ def times(threads: int, ratio: float) -> Measurement:
 # The result, the ratios of times with one thread and with two, and parts of the first and the last line.
 VERDICTS: dict[str, tuple[ModelCheck, list[float], str, str]] = {
     "agrees": (checked("agrees"), [1.5, 2], "Right: Runtime0 1.0 agrees", "yes: door is 1.50 to 2.00 times as fast as"),
-    "slow": (checked("agrees"), [0.5, 0.5], "Right: ", "no: door is 0.50 times as fast as Runtime0"),
     "one thread": (checked("agrees"), [1.5, 0.5], "Right: ", "with 1 thread only: door is 0.50 to 1.50 times"),
     "refuses": (checked("refuses"), [0], "Right: the float64 oracle agrees with 1 of 2", "yes: door runs the model"),
     "blamed": (
@@ -157,7 +155,6 @@ def test_runtimes_that_agree_and_one_that_differs(ragged: str, tmp_path: Path) -
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["agree"] is True
-    assert found["input_shapes"] == {"X": [3, 2, 4], "lens": [2]}
     assert found["runtimes"]["OpenVINO"]["verdict"] == "agrees"
     assert found["layers"]["second"]["oracle"]["pyrnnx"]["status"] == "agrees"
     assert found["timed_sizes"] == {}

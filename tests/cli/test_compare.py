@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from command import in_terminal, pyrnnx
+from command import pyrnnx
 from onnx import numpy_helper
 from onnx_streams import H, I, stepwise
 
@@ -97,20 +96,8 @@ def test_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(stepwise(), path)
     assert main(["compare", path, path, "--dim", "N=6", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["input_shapes"] == {"x": [3, 6, I], "h": [1, 6, H], "c": [1, 6, H]}
-    assert main(["compare", path, path]) == 0
-    assert "run on 'x' (3, 3, 4), 'h' (1, 3, 5), 'c' (1, 3, 5)" in capsys.readouterr().out
     assert main(["compare", PAIR[1], PAIR[1], "--dim", "batch_size=7", "--dim", "seq_length=2", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["outputs"]["Y"]["by_step"]) == 2
-
-
-def test_a_terminal(apart: str) -> None:
-    for other, status, words in ((PAIR[1], 0, "\x1b[1;32mthe same"), (apart, 1, "\x1b[1;31mdifferent")):
-        done = in_terminal("compare", PAIR[0], other)
-        assert done[0] == status
-        assert words in done[1]
-        plain = re.sub("\x1b\\[[0-9;]*m", "", done[1])
-        assert max(map(len, plain.splitlines())) <= 80
-        assert "(default tolerance)" in plain
 
 
 def test_json(apart: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,6 +78,13 @@ def test_a_model_to_ir_and_back(ragged: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.bin", "m.onnx", "m.xml"]
 
 
+def test_inputs_and_opset_of_a_layer(ragged: str, tmp_path: Path) -> None:
+    converted(ragged, tmp_path / "l.onnx", "--layer", "first", "--opset", "14", "--optional-input", "sequence_lens")
+    model = onnx.load(tmp_path / "l.onnx")
+    assert [value.name for value in model.graph.input] == ["X", "sequence_lens"]
+    assert [entry.version for entry in model.opset_import] == [14]
+
+
 @each_row("suffix", [".onnx", ".xml"])
 def test_a_layer_of_a_model(ragged: str, suffix: str, tmp_path: Path) -> None:
     write_model(load(ragged), tmp_path / "m.xml")
@@ -85,15 +92,6 @@ def test_a_layer_of_a_model(ragged: str, suffix: str, tmp_path: Path) -> None:
         converted(source, tmp_path / f"layer{suffix}", "--layer", name, "--force")
         (layer,) = load(tmp_path / f"layer{suffix}").layers.values()
         assert compare(load(source).layers["second"], layer).equal()
-
-
-def test_inputs_and_opset_of_a_layer(ragged: str, tmp_path: Path) -> None:
-    names = ["sequence_lens", "initial_c"]
-    options = [word for name in names for word in ("--optional-input", name)]
-    converted(ragged, tmp_path / "l.onnx", "--layer", "first", "--opset", "14", *options)
-    model = onnx.load(tmp_path / "l.onnx")
-    assert [value.name for value in model.graph.input] == ["X", *names]
-    assert [entry.version for entry in model.opset_import] == [14]
 
 
 @each_row("suffix", [".onnx", ".xml"])

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command import in_terminal, process
+from command import in_terminal
 from command import pyrnnx as command
 from rows import each_row
 
@@ -38,11 +38,6 @@ def test_a_pipe_is_plain(encoding: str) -> None:
     assert not any(line.endswith(" ") for line in done.stdout.splitlines())
 
 
-def test_what_an_encoding_lacks_is_escaped() -> None:
-    done = command("inspect", "missing \N{SNOWMAN}.onnx", encoding="ascii")
-    assert r"'missing \u2603.onnx' cannot be read" in done.stderr
-
-
 def test_what_cannot_be_written_is_said() -> None:
     done = command("inspect", ONNX, stdout=None)
     assert done.returncode == REJECTED
@@ -63,15 +58,6 @@ def test_nobody_reads() -> None:
     with os.fdopen(write, "w") as pipe:
         done = command("inspect", ONNX, stdout=pipe)
     assert (done.returncode, done.stderr) == (CLOSED_PIPE, "")
-
-
-@pytest.mark.e2e
-@posix
-def test_a_closed_output() -> None:
-    """The shell closes the output with `>&-`."""
-    done = process("inspect", ONNX, preexec_fn=lambda: os.close(1))
-    assert done.returncode == REJECTED
-    assert done.stderr == "pyrnnx: the result cannot be written (standard output is closed)\n"
 
 
 @pytest.mark.parametrize("terminal", [True, False])

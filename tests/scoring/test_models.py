@@ -149,7 +149,6 @@ def test_a_model_without_rows(source: Path) -> None:
     for options, words in (
         ({}, "these inputs have no value: 'X', 'gain'"),
         ({"input": "X"}, "inputs lacks 'gain'"),
-        ({"inputs": {"gain": gain}, "batch": 2}, "batch is 2; expected 1, because axes has no N for rows"),
         ({"inputs": {"gain": gain + 1}}, "the model: sha256"),
     ):
         with pytest.raises(PyrnnxError, match=words):

@@ -23,12 +23,7 @@ def import_zarr() -> Any:
 
 
 class ZarrSource(Source):
-    """Source of a zarr folder in one of three forms.
-
-    - An array [N, T, ...]: N items of one length, named by their numbers.
-    - A group with the arrays "values" [sum of lengths, ...] and "offsets" [N + 1]: item i is
-      ``values[offsets[i]:offsets[i + 1]]``, named by the array "names" [N] of strings, else by its number.
-    - A group of arrays [T, ...]: each is an item, named by the array's name.
+    """Source of a zarr folder: an array [N, T, ...], a group of arrays, or values and offsets, perhaps with names.
 
     The place of an item is its array, and its first and last step (or row) if it is a part of the array.
     """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -78,28 +76,6 @@ def test_no_process_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "executable", executable)
     with pytest.raises(PyrnnxError, match=r"a\.keras: .* (sys.executable is not a Python|in another process)"):
         from_file(keras_file(tmp_path))
-
-
-@pytest.mark.e2e
-def test_from_a_script(tmp_path: Path) -> None:
-    """The script has no `if __name__ == "__main__"`; modules next to it hide needed ones."""
-    (tmp_path / "h5py.py").write_text("raise RuntimeError")
-    keras_file(tmp_path)
-    program = (
-        "import sys; sys.path = [one for one in sys.path if one]\n"
-        "from pyrnnx.frontends.keras import from_file\n"
-        "print(from_file('a.keras').name)\n"
-        "assert 'h5py' not in sys.modules"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (run.stdout.strip(), run.stderr) == ("first", "")
 
 
 def test_a_process_reads_and_rejects(tmp_path: Path) -> None:
