@@ -64,15 +64,6 @@ def test_each_script_is_in_the_readme_and_tested() -> None:
     assert tested == SCRIPTS
 
 
-def test_pyrnnx_is_installed_from_a_clone() -> None:
-    """pyrnnx is not on a package index."""
-    readmes = [EXAMPLES.parent / "README.md", EXAMPLES / "README.md"]
-    for path in (*readmes, *EXAMPLES.glob("*.py")):
-        assert not re.search(r"""pip install ["']?pyrnnx""", path.read_text()), path
-    for path in readmes:
-        assert "not on a package index yet" in path.read_text()
-
-
 def segments(text: str) -> list[tuple[float, ...]]:
     """Beginning and end in seconds, and mean probability."""
     found = re.findall(r"^ *([\d.]+) s +([\d.]+) s +([\d.]+)$", text, re.MULTILINE)

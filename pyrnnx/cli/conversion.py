@@ -79,7 +79,7 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
 def check_options(source: Model | Layer | Stack, origin: str, target: Path, options: Options) -> None:
     suffix, to_onnx = Path(origin).suffix.lower(), target.suffix == ".onnx"
     if isinstance(source, Model):
-        allowed = {"input", "dim", *(["for"] if to_onnx and suffix == ".onnx" else [])}
+        allowed = {"input", "dim"}
     else:
         allowed = {
             *(["opset"] if to_onnx else []),
@@ -92,9 +92,9 @@ def check_options(source: Model | Layer | Stack, origin: str, target: Path, opti
                 f"convert: --{name} does not apply to {shown(origin)}, {_kind(source)}, written as {target.suffix}; "
                 "expected it left out"
             )
-    if isinstance(source, Model) and suffix == target.suffix and not options["for"]:
+    if isinstance(source, Model) and suffix == target.suffix:
         raise ArgumentError(
-            f"convert: {shown(origin)} is a model in {target.suffix} already; expected another suffix, --layer or --for"
+            f"convert: {shown(origin)} is a model in {target.suffix} already; expected another suffix, or --layer"
         )
 
 
@@ -102,19 +102,13 @@ def _kind(source: Model | Layer | Stack) -> str:
     return "a model" if isinstance(source, Model) else "a layer" if isinstance(source, Layer) else "weights"
 
 
-def write_target(source: Model | Layer | Stack, origin: str, target: Path, options: Options) -> None:
+def write_target(source: Model | Layer | Stack, target: Path, options: Options) -> None:
     """Write the target completely or not at all."""
     to_onnx = target.suffix == ".onnx"
     if isinstance(source, Model) and to_onnx:
-        if options["for"]:
-            from pyrnnx.onnxruntime import rewrite
+        from pyrnnx.frontends.openvino import to_onnx as exported
 
-            model = rewrite(origin)
-        else:
-            from pyrnnx.frontends.openvino import to_onnx as exported
-
-            model = exported(source)
-        write_files(source.label, {target: [model.SerializeToString()]})
+        write_files(source.label, {target: [exported(source).SerializeToString()]})
         return
     written: Any = source
     if to_onnx or isinstance(source, Stack):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -32,15 +32,14 @@ def verify(
     target: Path,
     arrays: Mapping[str, AnyArray],
     dims: Mapping[str, int],
-    runtime: str | None,
 ) -> dict[str, Any]:
     """Read the target, compare its outputs with the source's in several calls, and return the facts for JSON.
 
-    Inputs of a model that are not in `arrays` are random. With a `runtime`, a session of ONNX Runtime runs the target.
+    Inputs of a model that are not in `arrays` are random.
     An error is raised if the models take different inputs, for example if a variable has become an input.
     """
     with named_after("convert"):
-        tries, calls = _calls(source, target, arrays, dims, runtime)
+        tries, calls = _calls(source, target, arrays, dims)
         differences: dict[str, float] = {}
         shapes: dict[str, tuple[int, ...]] = {}
         same = True
@@ -62,17 +61,13 @@ def verify(
 
 
 def _calls(
-    source: Model | Layer | Stack, target: Path, arrays: Arrays, dims: Mapping[str, int], runtime: str | None
+    source: Model | Layer | Stack, target: Path, arrays: Arrays, dims: Mapping[str, int]
 ) -> tuple[Tries[Any], Iterator[tuple[Arrays, Arrays, Arrays]]]:
     """Return the calls, and for each of them its inputs, the outputs of the target, and those of the source."""
     if not isinstance(source, Model):
         written: Any = load(target)
         alone = try_calls(written, {}, 0, {}, "convert")
         return alone, ((call.inputs, call.outputs, _expected(source, written, call)) for call in alone)
-    if runtime is not None:
-        run = _session(target)
-        alone = try_calls(source, arrays, 0, dims, "convert")
-        return alone, ((call.inputs, run(call.inputs), call.outputs) for call in alone)
     matched, both = try_models(source, load(target), arrays, 0, dims)
     values = ((run, matched.values(run)) for run in both)
     return both, (
@@ -83,20 +78,6 @@ def _calls(
         )
         for run, pairs in values
     )
-
-
-def _session(target: Path) -> Callable[[Arrays], dict[str, Any]]:
-    """Return a function that runs a model with operators of pyrnnx in ONNX Runtime."""
-    import onnxruntime
-
-    from pyrnnx.onnxruntime import library
-
-    options = onnxruntime.SessionOptions()
-    options.register_custom_ops_library(library())
-    options.log_severity_level = 4  # errors raise
-    session = onnxruntime.InferenceSession(str(target), options, providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
-    return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
 
 
 def _expected(layer: Layer | Stack, written: Model, call: Call) -> dict[str, Any]:

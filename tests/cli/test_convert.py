@@ -16,7 +16,6 @@ from keras_files import groups, layer_config, model_config, serialized, weights_
 from keras_weights import Case, random_weights
 from openvino_irs import save
 from rows import each_row
-from sessions import session
 from two_layers import two_layers
 
 from pyrnnx import Layer, compare, load
@@ -177,16 +176,14 @@ def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
     first = data.index(layer.weights["W"].tobytes()[:16])
     data[first + 3] ^= 0x40  # the highest bit of the exponent
     (tmp_path / "s.bin").write_bytes(data)
-    found = verification.verify(load(SMALL), tmp_path / "s.xml", {}, {}, None)
+    found = verification.verify(load(SMALL), tmp_path / "s.xml", {}, {})
     assert found["different"]
     assert max(found["differences"].values()) > 0.01
 
 
-@each_row("target", ["m.xml", "m.onnx"])
-def test_a_constant_output_decides_nothing(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_constant_output_decides_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(verdicts.dropped(0, 0), tmp_path / "zero.onnx")
-    more = ["--for", "onnxruntime"] if target.endswith(".onnx") else []
-    assert main(["convert", str(tmp_path / "zero.onnx"), str(tmp_path / target), *more]) == 1
+    assert main(["convert", str(tmp_path / "zero.onnx"), str(tmp_path / "m.xml")]) == 1
     text = " ".join(capsys.readouterr().out.split())
     assert "not decided whether the same as the source: output 'y' is constant in 5 calls" in text
 
@@ -202,31 +199,3 @@ def test_what_the_check_does_not_run_on_names_the_option(tmp_path: Path) -> None
     assert facts["verified"] is None
     assert "pass others as inputs=... (" in facts["not_verified"]
     converted(str(tmp_path / "m.onnx"), tmp_path / "m.xml", "--force", "--input", f"sizes={tmp_path / 'sizes.npy'}")
-
-
-def test_a_model_for_onnxruntime(tmp_path: Any, capsys: Any) -> None:
-    target = tmp_path / "out.onnx"
-    assert main(["convert", SMALL, str(target), "--for", "onnxruntime", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["verified"] is True
-    assert facts["files"] == {str(target): target.stat().st_size}
-    model = load(SMALL)
-    inputs = {
-        info.name: np.ones([size if isinstance(size, int) else 2 for size in info.shape or ()], info.dtype)
-        for info in model.inputs
-    }
-    (first, *_), expected = session(target.read_bytes()).run(None, inputs), model(inputs)
-    np.testing.assert_allclose(first, next(iter(expected.values())), rtol=1e-5, atol=1e-6)
-
-
-@each_row(
-    ("arguments", "message"),
-    [
-        (["out.onnx", "--for", "tensorrt"], "Invalid value for '--for': "),
-        (["out.xml", "--for", "onnxruntime"], "--for does not apply to "),
-    ],
-)
-def test_what_onnxruntime_does_not_take(tmp_path: Any, capsys: Any, arguments: Any, message: Any) -> None:
-    assert main(["convert", SMALL, str(tmp_path / arguments[0]), *arguments[1:]]) == 2
-    assert message in " ".join(capsys.readouterr().err.split())
-    assert not list(tmp_path.iterdir())

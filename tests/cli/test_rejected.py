@@ -61,7 +61,7 @@ REJECTED: dict[str, dict[str, tuple[str, str]]] = {
         "source": ("a.tflite b.xml", "expected one of .onnx, .xml, .safetensors"),
         "target": ("{onnx} b.pb", "ends in '.pb'; expected .onnx or .xml"),
         "itself": ("{onnx} {onnx} --force", "is the same file as"),
-        "the same format": ("{onnx} b.onnx", "is a model in .onnx already; expected another suffix, --layer or --for"),
+        "the same format": ("{onnx} b.onnx", "is a model in .onnx already; expected another suffix, or --layer"),
         "layer": ("{onnx} b.onnx --layer x", "layers has no 'x'; expected one of"),
         "no weights": ("{xml} b.onnx", "its weights are no constants"),
         "opset": ("{onnx} b.xml --opset 14", "--opset does not apply to"),

@@ -103,18 +103,6 @@ def test_repeated(files: Path) -> None:
     assert found["batch"] == 4
 
 
-def test_bad_items(files: Path) -> None:
-    (files / "in" / "2.npy").write_bytes(b"no array")
-    status, text, errors = score(files)
-    assert (status, text) == (2, "")
-    assert "item '2.npy'" in errors
-    assert errors.endswith("(skip_errors=True skips it)\n")
-    assert errors.count("\n") == 1
-    status, text, errors = score(files, "--skip-errors")
-    assert (status, errors) == (0, "")
-    assert "2.npy" in text
-
-
 def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     def score(*paths: Any, **options: Any) -> None:
         raise KeyboardInterrupt("3 of 9 parts are finished; the same call scores the others")

@@ -8,7 +8,6 @@ import importlib
 import io
 import linecache
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -101,16 +100,6 @@ def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reques
 def test_there_are_pages_with_samples() -> None:
     assert {"quickstart.md", "howto/onnx_lstm.md", "howto/frames.md", "howto/tests.md"} <= set(RUN)
     assert set(PAGES) >= ELSEWHERE | NOT_RUN
-
-
-def test_every_page_is_in_a_table_of_contents() -> None:
-    """The strict build says so, too, and takes longer."""
-    listed = {"index.md"}
-    for name in PAGES:
-        for block in re.findall(r"^```{toctree}\n(.*?)^```$", (DOCS / name).read_text(), re.MULTILINE | re.DOTALL):
-            entries = [line for line in block.split() if not line.startswith(":")]
-            listed |= {str((DOCS / name).parent.joinpath(f"{entry}.md").relative_to(DOCS)) for entry in entries}
-    assert set(PAGES) - listed == set()
 
 
 @each_row("name", DOCUMENTED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
@@ -23,13 +23,10 @@ SOURCES = "An .onnx or OpenVINO .xml model; weights of PyTorch, .pt or .safetens
     "pyrnnx convert model.xml model.onnx",
     "pyrnnx convert weights.safetensors gru.xml --prefix encoder.gru.",
     "pyrnnx convert model.onnx lstm.onnx --layer /rnn/LSTM --optional-input sequence_lens",
-    "pyrnnx convert model.onnx faster.onnx --for onnxruntime",
     notes=(
         "If the format cannot express a node or layer, an error names it and nothing is written. Existing files are "
         "replaced only with --force. The result is read again, and its outputs are compared with those of SOURCE in "
         "several calls, on random inputs or those of --input.",
-        "With --for onnxruntime, recurrent nodes of a model become operators of pyrnnx. Sessions of ONNX Runtime run "
-        "TARGET after register_custom_ops_library(pyrnnx.onnxruntime.library()).",
         "From weights or a .keras model, only one recurrent module or layer is written.",
         "Exit status: 0 if both compute the same, or with --no-verify; 1 if they do not, or if that is not decided, "
         "because an output is empty or constant in every call, or an integer input could not be varied; 2 for errors, "
@@ -69,10 +66,6 @@ def convert(
     batch_first: Annotated[
         bool, typer.Option("--batch-first", help="For PyTorch: the first axis of X and Y is the batch.")
     ] = False,
-    runtime: Annotated[
-        Literal["onnxruntime"] | None,
-        typer.Option("--for", metavar="RUNTIME", help="For a model, as .onnx: onnxruntime, with layers of pyrnnx."),
-    ] = None,
     inputs: Inputs = None,
     dims: Dims = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
@@ -85,7 +78,6 @@ def convert(
         "optional-input": optional_inputs,
         "opset": opset,
         "prefix": prefix,
-        "for": runtime,
     }
     options |= {"nonlinearity": nonlinearity, "batch-first": batch_first, "input": inputs, "dim": dims}
     files = conversion.check_target(a, b, force=force)
@@ -93,7 +85,7 @@ def convert(
     source = conversion.read_source(a, options)
     conversion.check_options(source, a, target, options)
     arrays = given_inputs("convert: --input", inputs, source.inputs) if isinstance(source, Model) else {}
-    conversion.write_target(source, a, target, options)
+    conversion.write_target(source, target, options)
     losses = conversion.losses(source, a, target, options)
     for text in losses:
         warn(f"convert: {text}")
@@ -107,7 +99,7 @@ def convert(
     status = SUCCESS
     if not no_verify:
         try:
-            facts |= verification.verify(source, target, arrays, open_sizes, runtime)
+            facts |= verification.verify(source, target, arrays, open_sizes)
             status = SUCCESS if facts["verified"] else DIFFERENT
         except PyrnnxError as error:
             problem = f"convert: {b!r} was written but not compared with the source ({error})"
