@@ -150,14 +150,8 @@ def random_weights(
     return [(rng.normal(size=shape) / 2).astype(dtype) for shape in shapes]
 
 
-def random_case(
-    seed: int,
-    dtype: Any = np.float64,
-    activations: Sequence[str] = tuple(ACTIVATIONS),
-    gates: Sequence[str] = GATE_ACTIVATIONS,
-) -> Case:
-    """`activations` and `gates`: what they may be, beside the defaults."""
-    rng = np.random.default_rng(seed)
+def random_case(seed: int) -> Case:
+    rng, activations = np.random.default_rng(seed), tuple(ACTIVATIONS)
     kind = list(LAYERS)[seed % 4]
     direction = ("forward", "reverse", "bidirectional")[int(rng.integers(3))]
     I, U, bias = int(rng.integers(1, 6)), int(rng.integers(5, 10)), bool(rng.integers(2))
@@ -165,10 +159,10 @@ def random_case(
     if rng.integers(2):
         options["activation"] = activations[int(rng.integers(len(activations)))]
     if rng.integers(2):
-        options["recurrent_activation"] = gates[int(rng.integers(len(gates)))]
+        options["recurrent_activation"] = GATE_ACTIVATIONS[int(rng.integers(len(GATE_ACTIVATIONS)))]
     if "False" in kind and not bias:
         options["reset_after"] = False
-    parts = [random_weights(kind, I, U, bias=bias, seed=seed + 1000 * d, dtype=dtype) for d in range(2)]
+    parts = [random_weights(kind, I, U, bias=bias, seed=seed + 1000 * d) for d in range(2)]
     weights = [array for part in parts[: 2 if direction == "bidirectional" else 1] for array in part]
     return Case(kind, U, weights, options)
 

@@ -88,12 +88,12 @@ class Case:
         return [X, *(np.concatenate(one) for one in last)]
 
 
-def random_case(seed: int, dtype: Any = np.float64) -> Case:
+def random_case(seed: int) -> Case:
     rng = np.random.default_rng(seed)
     cell, _, nonlinearity = ("RNN", "RNN relu", "GRU", "LSTM")[seed % 4].partition(" ")
     layers, D, bias = int(rng.integers(1, 4)), int(rng.integers(1, 3)), bool(rng.integers(2))
     I, H = int(rng.integers(1, 6)), int(rng.integers(5, 10))
-    state = state_dict(cell, I, H, layers=layers, directions=D, bias=bias, seed=seed, dtype=dtype)
+    state = state_dict(cell, I, H, layers=layers, directions=D, bias=bias, seed=seed)
     options: dict[str, Any] = {"batch_first": bool(rng.integers(2))}
     return Case(cell, layers, D, state, options | ({"nonlinearity": nonlinearity} if nonlinearity else {}))
 

@@ -88,7 +88,6 @@ def test_one_row_and_another_axis_of_one_element(source: Path) -> None:
 
 
 def test_a_model_that_limits_the_time_steps(source: Path) -> None:
-    """The trial doubles a number of time steps."""
     nodes = "S = Shape (X) T = Gather <axis = 0> (S, zero) t = Range (zero, T, one) p = Gather (P, t) Y = Add (X, p)"
     P = np.random.default_rng(0).normal(size=(12, 1, SIZE)).astype(np.float32)
     model = onnx_model(f"(float[T, N, {SIZE}] X) => (float[?,?,?] Y) {{ {nodes} }}", P=P, zero=0, one=1)

@@ -68,7 +68,7 @@ def run_stack(stack: Stack, X: Array, lens: Array, states: list[Array]) -> list[
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_modules(seed: int) -> None:
-    """From the module, and from its state_dict; test_state_dict.py writes models of those."""
+    """From the module, and from its state_dict."""
     module = random_module(seed)
     stack = from_module(module)
     options = {"nonlinearity": "relu"} if getattr(module, "nonlinearity", "") == "relu" else {}
