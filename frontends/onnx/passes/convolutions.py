@@ -76,7 +76,8 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> dict[
             continue
         prefix = f"pyrnnx/{node.output[0]}"
         nodes += _product(node, window, prefix)
-        matrix = array_of(constants.tensor(node.input[1]), node_label(node)).transpose(2, 1, 0)
+        weights: Any = constants.tensor(node.input[1])
+        matrix = array_of(weights, node_label(node)).transpose(2, 1, 0)
         matrices[f"{prefix}/W"] = np.reshape(matrix, (-1, matrix.shape[2]))
     del graph.node[:]
     graph.node.extend(nodes)
@@ -93,8 +94,11 @@ def _window(node: Any, constants: Constants) -> _Window | None:
     tensor = constants.tensor(node.input[1]) if is_conv and len(node.input) > 1 else None
     if tensor is None or len(shape_of(tensor)) != 3 or math.prod(shape_of(tensor)) < _FEWEST_WEIGHTS:
         return None
-    is_array = isinstance(tensor, np.ndarray)
-    if (tensor.dtype != np.float32) if is_array else (tensor.data_location or tensor.data_type != tensor.FLOAT):
+    if isinstance(tensor, np.ndarray):
+        is_float32 = tensor.dtype == np.float32
+    else:
+        is_float32 = tensor.data_type == tensor.FLOAT and not tensor.data_location
+    if not is_float32:
         return None
     onnx, shape = import_onnx(), shape_of(tensor)
     try:

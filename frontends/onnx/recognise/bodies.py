@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pyrnnx.operator.op import DirectionName
+
 from ..graph.walk import Node, node_label
 from .builder import (
     Builder,
@@ -219,7 +221,7 @@ class _Emitted:
             return "the mask of the states is not one of the steps alone"
         x = x if mask is None else moved_steps(builder, x, mask)
         label = f"{node.name or node.output[0]}/{cell.operator}"
-        direction = "reverse" if inputs[0][1] else "forward"
+        direction: DirectionName = "reverse" if inputs[0][1] else "forward"
         lengths = "" if mask is None else mask.lengths
         outputs = builder.layer(cell, x, states, label, f"body of {node_label(node)}", direction, lengths)
         Y = builder.axes("Squeeze", outputs[0], [1])

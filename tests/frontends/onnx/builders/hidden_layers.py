@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from whole_models import check_calls, onnxruntime_witness
 
-from pyrnnx.frontends.onnx import Model, read_model
+from pyrnnx.frontends.onnx import read_model
 from pyrnnx.testing.numbers import Array
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -272,7 +272,7 @@ def inputs_of(proto: onnx.ModelProto, rows: int = N, steps: int = 6) -> dict[str
     return inputs
 
 
-def check(proto: onnx.ModelProto, *calls: dict[str, Any]) -> Model:
+def check(proto: onnx.ModelProto, *calls: dict[str, Any]) -> Any:
     """Compare calls with ONNX Runtime, and return the model."""
     model = read_model(proto)
     check_calls(model, onnxruntime_witness(proto), *(calls or [inputs_of(proto)]), atol=TOLERANCE)

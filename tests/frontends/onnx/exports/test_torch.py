@@ -113,7 +113,7 @@ def test_equals_torch(case: Case, tmp_path: Path) -> None:
             np.testing.assert_allclose(result, expected, rtol=0, atol=4 * TOLERANCE)
 
 
-def test_hidden_layers(tmp_path: Path) -> None:
+def test_hidden_layers(tmp_path: Path, recwarn: Any) -> None:
     """Exports without recurrent nodes."""
     hidden_exports.write(tmp_path)
     paths = sorted(tmp_path.glob("*.onnx"))

@@ -56,8 +56,8 @@ def test_the_same_model_from_every_source(source: str, tmp_path: Path, monkeypat
     read = read_model(sources.get(source, before))
     ready = pickle.loads(pickle.dumps(read)) if source == "pickle" else read
     assert ready._arrays.keys() == {"W", "R", "B", "M"}
-    for tensor, other in zip(ready.proto.graph.initializer, proto.graph.initializer, strict=True):
-        np.testing.assert_array_equal(numpy_helper.to_array(tensor), numpy_helper.to_array(other))
+    for tensor, wanted in zip(ready.proto.graph.initializer, proto.graph.initializer, strict=True):
+        np.testing.assert_array_equal(numpy_helper.to_array(tensor), numpy_helper.to_array(wanted))
     assert ready.layers
     assert proto.SerializeToString() == before
     for tensor in proto.graph.initializer:  # the model does not follow

@@ -294,6 +294,7 @@ def test_numpy_scalars_and_arrays_are_attributes() -> None:
     arrays = good("LSTM")
     functions = ["HardSigmoid", "Tanh", "Tanh"]
     attributes: dict[str, Any] = {
+        "activations": np.array(functions),
         "activation_alpha": np.array([0.25]),
         "direction": np.str_("reverse"),
         "clip": np.array(2.0, ml_dtypes.bfloat16),
@@ -303,9 +304,7 @@ def test_numpy_scalars_and_arrays_are_attributes() -> None:
     }
     plain: dict[str, Any] = {"activation_alpha": [0.25], "direction": "reverse", "clip": 2.0, "hidden_size": 5}
     expected = frontend.lstm(**arrays, activations=functions, input_forget=1, opset=14, **plain)
-    for result, other in zip(
-        frontend.lstm(**arrays, activations=np.array(functions), **attributes), expected, strict=True
-    ):
+    for result, other in zip(frontend.lstm(**arrays, **attributes), expected, strict=True):
         np.testing.assert_array_equal(result, other)
 
 
