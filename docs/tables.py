@@ -144,7 +144,7 @@ public functions.
 - **right**: within the tolerance of the dtype (`pyrnnx.testing.numbers`) from the float64 implementation
   `pyrnnx.reference`. In the tables, a number without a word counts these.
 - **wrong**: no error, but a result beyond the tolerance.
-- **refused**: an error, which is no failure. `--refused` lists these with their reasons.
+- **refused**: an error, which is no failure. `--json` writes the reasons.
 - **crashed**, **timed out**: no answer.
 - **not expr.**: the runtime cannot express the case, which is no failure either.
 

@@ -52,7 +52,6 @@ def conformance(
         float | None,
         typer.Option("--timeout", metavar="SECONDS", parser=number, help="Limit for each case (default: 60)."),
     ] = None,
-    refused: Annotated[bool, typer.Option("--refused", help="Report refusals like faults.")] = False,
     json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the results as JSON.")] = None,
     export: Annotated[
         str | None,

@@ -13,7 +13,6 @@ from typing import Any
 
 from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.testing.conformance.judge import FAILURES
 from pyrnnx.testing.conformance.report import Report, Suite, run_suites, select_cases, write_cases
 from pyrnnx.testing.conformance.text import to_text
 from pyrnnx.testing.runtimes import RUNTIMES, CommandRuntime, FunctionRuntime, Runtime
@@ -40,13 +39,10 @@ def run(
         select_cases(spec)
     if options.json is not None:
         check_report("conformance: --json", options.json)
-    limits = {
-        "timeout": TIMEOUT if options.timeout is None else options.timeout,
-        "statuses": (*FAILURES, "refused") if options.refused else FAILURES,
-    }
+    timeout = TIMEOUT if options.timeout is None else options.timeout
     suites: list[Suite] = []
     for spec in specs:
-        suites += run_suites(runtimes, spec, progress=progress, **limits)
+        suites += run_suites(runtimes, spec, progress=progress, timeout=timeout)
     report = Report(
         {runtime.name: runtime.version() for runtime in runtimes},
         tuple(suites),
@@ -74,7 +70,6 @@ def export(options: argparse.Namespace) -> str:
         "--command": options.own_command,
         "--function": options.function,
         "--timeout": options.timeout,
-        "--refused": options.refused,
         "--json": options.json,
     }
     if given := [name for name, value in runs.items() if value]:

@@ -50,13 +50,10 @@ class Suite:
         What the cases are: "named cases of ONNX's operators".
     verdicts : mapping of str to tuple of Verdict
         By the name of the runtime, in the order of the cases.
-    statuses : tuple of str
-        Statuses that are faults, in their order.
     """
 
     kind: str
     verdicts: Mapping[str, tuple[Verdict, ...]]
-    statuses: tuple[str, ...] = FAILURES
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -85,10 +82,10 @@ class Suite:
         """Return what fails in a runtime by status, operator and feature; each random case alone."""
         faults: dict[tuple[str, ...], list[Verdict]] = {}
         for verdict in self.verdicts[runtime]:
-            if verdict.status in self.statuses:
+            if verdict.failed:
                 case = verdict.case
                 faults.setdefault((verdict.status, case.operator, case.feature or case.name), []).append(verdict)
-        return sorted(faults.values(), key=lambda fault: self.statuses.index(fault[0].status))
+        return sorted(faults.values(), key=lambda fault: FAILURES.index(fault[0].status))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -176,7 +173,6 @@ def run_suite(
     kind: str = "cases",
     *,
     timeout: float = 60.0,
-    statuses: Sequence[str] = FAILURES,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Suite:
     """Run cases in runtimes, and judge them.
@@ -191,8 +187,6 @@ def run_suite(
         Kind of the cases, in the plural.
     timeout : float
         Seconds for each case.
-    statuses : sequence of str
-        Statuses that are faults; refusals only if listed here.
     progress : callable
         Called with a short line about each step.
 
@@ -220,7 +214,7 @@ def run_suite(
                     expected[place] = expectation(execution.case)
                 judged.append(judge(execution, expected.get(place)))
         verdicts[runtime.name] = tuple(judged)
-    return Suite(kind, verdicts, tuple(statuses))
+    return Suite(kind, verdicts)
 
 
 def select_cases(spec: str) -> dict[str, tuple[Case, ...]]:

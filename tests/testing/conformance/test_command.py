@@ -48,15 +48,13 @@ def test_wrong() -> None:
     assert "planted:four_wide:\n  - wrong, " in done.stdout
 
 
-def test_refusals_are_no_failure() -> None:
-    arguments = ("--function", "planted:refuses_peepholes", "--cases", "random:3:9")
-    done = here(*arguments)
+def test_refusals_are_no_failure(tmp_path: Path) -> None:
+    done = here("--function", "planted:refuses_peepholes", "--cases", "random:3:9", "--json", str(tmp_path / "r.json"))
     assert done.returncode == 0
     assert "- refused, LSTM" not in done.stdout
-    done = here(*arguments, "--refused")
-    assert done.returncode == 0
-    assert "- refused, LSTM" in done.stdout
-    assert r"NotImplementedError: peepholes <b>&| are not there" in done.stdout
+    verdicts = json.loads((tmp_path / "r.json").read_text())["suites"][0]["verdicts"]
+    details = [row["verdicts"]["planted:refuses_peepholes"].get("detail", "") for row in verdicts]
+    assert "NotImplementedError: peepholes <b>&| are not there second line" in details
 
 
 @pytest.mark.parametrize("which", ["random", pytest.param("named", marks=pytest.mark.slow)])
@@ -101,7 +99,7 @@ def failure(test: unittest.TestCase) -> str:
 THERE = ", ".join(RUNTIMES)
 REJECTED: list[tuple[list[str], str]] = [
     (["pyrnnx", "tensorflow"], f"conformance: RUNTIME is 'tensorflow'; expected one of {THERE}"),
-    (["--export", "out", "pyrnnx", "--refused"], "--export runs nothing; expected it without RUNTIME, --refused"),
+    (["--export", "out", "pyrnnx", "--json", "x"], "--export runs nothing; expected it without RUNTIME, --json"),
     (["--export", f"{TESTS}/planted.py"], "planted.py' cannot be written ("),
     (["--cases", "all"], "conformance: cases is 'all'; expected 'named' or 'random:SEED:N'"),
     (["--cases", "random:-1:5"], "conformance: cases is 'random:-1:5'; expected"),
