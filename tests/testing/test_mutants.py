@@ -7,8 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import numpy as np
-from mutant import Mutant, copy_oracle, load_package
-from mutants import MUTANTS
+from mutants import MUTANTS, Mutant, copy_oracle, load_package
 from planted_models import complete
 from rows import few_rows
 
