@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx_models import simple_model
 
 from pyrnnx import FormatError, PyrnnxError
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx.graph.inference import infer_shapes
 from pyrnnx.frontends.onnx.graph.walk import Graph
 
 node = helper.make_node
@@ -46,3 +47,20 @@ def test_deep_bodies_are_counted() -> None:
 
 def test_bodies_as_deep_as_a_file_can_hold_them() -> None:
     np.testing.assert_array_equal(read_model(nested(30))({"x": X, "c": np.array(True)})["y0"], -X)
+
+
+# Operators on which the shape inference of onnx ends the process
+CRASHING = {
+    "no type": node("RegexFullMatch", ["unknown"], ["z"], pattern="a"),
+    "outputs that are not counted": node("Split", ["x"], ["z"], num_outputs=3),
+}
+
+
+@pytest.mark.parametrize("crashing", CRASHING.values(), ids=CRASHING)
+def test_the_process_goes_on(crashing: onnx.NodeProto) -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 6])
+    nodes = [node("Unheard", ["x"], ["unknown"]), crashing, node("Neg", ["x"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [x], [onnx.ValueInfoProto(name="y")])
+    inferred = infer_shapes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]))
+    assert [output.op_type for output in inferred.graph.node] == [one.op_type for one in nodes]
+    assert inferred.graph.output[0].type.tensor_type.elem_type == TensorProto.FLOAT

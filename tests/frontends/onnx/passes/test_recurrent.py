@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
-from onnx_models import LSTM, branches, case_model, lstm_node, simple_model, weights_of
+from onnx_models import GRU, LSTM, branches, case_model, lstm_node, simple_model, weights_of
+from rows import each_row
+from whole_models import check_calls
 
-from pyrnnx import Layer, reference
+from pyrnnx import Layer, PyrnnxWarning, reference
 from pyrnnx.frontends.onnx import NodeLayer, UnboundNode, read_model
 from pyrnnx.testing.cases import expected_outputs, make_arrays
 from pyrnnx.testing.numbers import assert_close, tolerance_of
@@ -82,3 +84,18 @@ def test_names_of_layers() -> None:
     assert list(model.layers) == ["a", "b", "c", "d#2", "mine"]
     assert model.layers["mine"].label == "LSTM 'mine'"
     assert repr(model) == "<Model ONNX model: (X) -> (a)>"
+
+
+@each_row("clip", [0.0, -0.0])
+@each_row("constant", [("W", "R", "B"), ()])
+def test_a_clip_of_zero_is_none(clip: float, constant: tuple[str, ...]) -> None:
+    """Exporters mean no clip; it is an error everywhere else."""
+    proto, inputs = case_model(GRU, constant)
+    proto.graph.node[0].attribute.append(helper.make_attribute("clip", clip))
+    weights = {name: array for name, array in make_arrays(GRU).items() if name in constant}
+    with pytest.warns(PyrnnxWarning, match=r"GRU.*: clip is 0, .*; it is read as no clip"):
+        check_calls(
+            read_model(proto),
+            lambda arrays: reference.run("GRU", **weights, **arrays, direction="bidirectional"),
+            inputs,
+        )
