@@ -32,16 +32,17 @@ _RESHAPING = {"Unsqueeze", "Squeeze", "Reshape", "Expand", "Flatten", "Tile", "T
 _PASSING = {"Cast", "Identity", "Slice", "Concat", "Where", "Clip", "Split", *_RESHAPING}
 _COMPUTING = {"Add", "Sub", "Mul", "Div", "Mod", "Abs", "Min", "Max", "Ceil", "Floor", "Neg", "Gather"}
 _ELEMENTWISE = {"Cast", "Identity", "Add", "Sub", "Mul", "Div"}
+_MOVING = {"Transpose", "Slice", "Squeeze", "Unsqueeze"}
+_MOST_ROWS = 2**20  # that are counted of a table whose shape is not known
 
 
 class _Value(NamedTuple):
-    """A value of a graph."""
-
     exact: frozenset[str] = frozenset()  # inputs of the graph whose numbers it has
     computed: frozenset[str] = frozenset()  # inputs of the graph from whose numbers it is computed
     is_range: bool = False  # whether it counts 0, 1, 2, ...
     shape: tuple[int, ...] | None = None  # of a constant
     array: AnyArray | None = None  # numbers of a small constant
+    most: int | None = None  # bound of the rows of a value that is computed from constants alone
 
 
 _UNKNOWN = _Value()
@@ -79,12 +80,12 @@ def _shown(graph: Graph, scope: _Scope, label: str) -> Iterator[tuple[str, Role]
 def _constant(tensor: Any, label: str) -> _Value:
     shape = shape_of(tensor)
     if math.prod(shape) > _MOST_READ:
-        return _Value(shape=shape)
-    array = array_of(tensor, label)
+        return _Value(shape=shape, most=max(shape))
+    array, most = array_of(tensor, label), max(shape, default=1)
     if array.dtype.kind not in "iuf":
-        return _Value(shape=shape)
+        return _Value(shape=shape, most=most)
     counts = array.size > 1 and np.array_equal(array.ravel(), np.arange(array.size))
-    return _Value(is_range=counts, shape=shape, array=array)
+    return _Value(is_range=counts, shape=shape, array=array, most=most)
 
 
 def _result(node: Node, inputs: list[_Value], label: str) -> _Value:
@@ -94,12 +95,15 @@ def _result(node: Node, inputs: list[_Value], label: str) -> _Value:
         numbers = [attribute.i for attribute in node.attribute if attribute.name == "value_int"]
         return _constant(tensors[0] if tensors else np.array(numbers[0]), label) if tensors or numbers else _UNKNOWN
     if node.op_type in ("Range", "CumSum"):
-        return _Value(is_range=True)
+        numbers = [value.array.item() for value in inputs if value.array is not None and value.array.size == 1]
+        if node.op_type == "Range" and len(numbers) == len(inputs) and abs(numbers[1]) <= _MOST_READ:
+            return _constant(np.arange(*numbers), label)
+        return _Value(is_range=True, most=_most(node, inputs))
     if node.op_type == "DequantizeLinear":
-        return _Value(shape=inputs[0].shape)
-    passing = node.op_type in _PASSING
-    if not (passing or node.op_type in _COMPUTING):
-        return _UNKNOWN
+        return _Value(shape=inputs[0].shape, most=inputs[0].most)
+    passing, computing = node.op_type in _PASSING, node.op_type in _COMPUTING
+    if not (passing or computing):
+        return _Value(most=_most(node, inputs))
     inputs = inputs[:1] if node.op_type == "Gather" else inputs  # its rows, not which of them
     exact: frozenset[str] = frozenset().union(*(value.exact for value in inputs))
     computed: frozenset[str] = frozenset().union(*(value.computed for value in inputs))
@@ -110,6 +114,7 @@ def _result(node: Node, inputs: list[_Value], label: str) -> _Value:
         any(value.is_range for value in inputs),
         _shape(node, inputs),
         same.array,
+        _most(node, inputs),
     )
 
 
@@ -121,6 +126,16 @@ def _shape(node: Node, inputs: list[_Value]) -> tuple[int, ...] | None:
     with suppress(ValueError):
         return np.broadcast_shapes(*shapes)
     return None
+
+
+def _most(node: Node, inputs: list[_Value]) -> int | None:
+    """Return a bound of the rows of a value that is computed from constants alone."""
+    known = [value.most for value in inputs if value.most is not None]
+    if not known or len(known) < len(inputs) or node.bodies:
+        return None
+    if node.op_type in _ELEMENTWISE or node.op_type in _MOVING:
+        return max(known)
+    return min(sum(known) if node.op_type == "Concat" else math.prod(known) * _MOST_READ, _MOST_ROWS)
 
 
 def _of_node(node: Node, inputs: list[_Value]) -> Iterator[tuple[str, Role]]:
@@ -161,6 +176,8 @@ def _indices(node: Node, inputs: list[_Value]) -> Iterator[tuple[_Value, int]]:
             shape = (max(shape[:-1] or shape, default=0),) if shape else ()
         if -len(shape) <= axis < len(shape):
             yield inputs[1], shape[axis]
+        elif inputs[0].most is not None:
+            yield inputs[1], inputs[0].most
     depth = inputs[1].array
     if node.op_type == "OneHot" and depth is not None and depth.size == 1:
         yield inputs[0], int(depth.ravel()[0])
