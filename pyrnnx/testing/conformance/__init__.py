@@ -6,7 +6,6 @@ from pyrnnx.testing.conformance.report import (
     Suite,
     environment,
     run_suite,
-    run_suites,
     select_cases,
     write_cases,
 )
@@ -15,7 +14,6 @@ from pyrnnx.testing.conformance.text import to_text
 __all__ = [
     # running
     "run_suite",
-    "run_suites",
     "select_cases",
     "judge",
     "environment",

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.testing.conformance.report import Report, Suite, run_suites, select_cases, write_cases
+from pyrnnx.testing.conformance.report import Report, run_suite, select_cases, write_cases
 from pyrnnx.testing.conformance.text import to_text
 from pyrnnx.testing.runtimes import RUNTIMES, CommandRuntime, FunctionRuntime, Runtime
 
@@ -34,19 +34,13 @@ def run(
         An option that means nothing, before any case is run.
     """
     runtimes = _runtimes(options)
-    specs = list(dict.fromkeys(options.cases or ["named"]))
-    for spec in specs:
-        select_cases(spec)
+    specs = dict.fromkeys(options.cases or ["named"])
+    chosen = [suite for spec in specs for suite in select_cases(spec).items()]
     if options.json is not None:
         check_report("conformance: --json", options.json)
     timeout = TIMEOUT if options.timeout is None else options.timeout
-    suites: list[Suite] = []
-    for spec in specs:
-        suites += run_suites(runtimes, spec, progress=progress, timeout=timeout)
-    report = Report(
-        {runtime.name: runtime.version() for runtime in runtimes},
-        tuple(suites),
-    )
+    suites = [run_suite(runtimes, cases, kind, progress=progress, timeout=timeout) for kind, cases in chosen]
+    report = Report({runtime.name: runtime.version() for runtime in runtimes}, tuple(suites))
     problem = ""
     if options.json is not None:
         page = f"{json.dumps(report.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)}\n"

@@ -145,28 +145,6 @@ def case_to_dict(case: Case) -> dict[str, Any]:
     return {name: value for name, (value, default) in values.items() if name in _ALWAYS or value not in (default, {})}
 
 
-def run_suites(runtimes: Sequence[Runtime], spec: str = "named", **options: Any) -> tuple[Suite, ...]:
-    """Run the cases of `spec`; `options` are those of `run_suite`.
-
-    Parameters
-    ----------
-    runtimes : sequence of Runtime
-    spec : str
-        "named" or "random:SEED:N".
-
-    Returns
-    -------
-    tuple of Suite
-        One for the operators of ONNX, and of named cases one for the operations of OpenVINO.
-
-    Raises
-    ------
-    ArgumentError
-        As of `select_cases` and `run_suite`.
-    """
-    return tuple(run_suite(runtimes, cases, kind, **options) for kind, cases in select_cases(spec).items())
-
-
 def run_suite(
     runtimes: Sequence[Runtime],
     cases: Sequence[Case],
