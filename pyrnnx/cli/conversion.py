@@ -66,14 +66,14 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
     if suffix not in MODELS:
         allowed = f"one of {', '.join((*MODELS, *TORCH, *KERAS))}"
         raise FormatError(f"convert: {shown(path)}: {wrong_suffix(path, allowed)}")
-    source = read_model_or_layer(path)
+    source: Any = read_model_or_layer(path)
     if isinstance(source, Model) and options["layer"] is not None:
         name = options["layer"]
         is_index = name not in source.layers and name.removeprefix("-").isdecimal() and len(name) < 10
         source = source.layers[int(name) if is_index else name]
-    if not isinstance(source, (Model, Layer)):
-        raise UnsupportedError(f"{source.label}: its weights are no constants; expected a layer with its weights")
-    return source
+    if isinstance(source, (Model, Layer)):
+        return source
+    raise UnsupportedError(f"{source.label}: its weights are no constants; expected a layer with its weights")
 
 
 def check_options(source: Model | Layer | Stack, origin: str, target: Path, options: Options) -> None:

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import wait as wait_for
 from functools import partial
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
-import distributed
 from distributed import WorkerPlugin, get_worker
 
 from pyrnnx import config
@@ -26,6 +26,7 @@ from pyrnnx._version import __version__
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
 from pyrnnx.scoring.task import Job, Part, score_part
 
+distributed: Any = import_module("distributed")  # parts of it have no types
 AHEAD = 2  # parts per worker thread: one running, one queued
 PATIENCE = 60  # seconds until all workers must have started, and for which a scheduler may be silent or without workers
 ANSWER = 10  # seconds until a scheduler must answer first
