@@ -60,16 +60,10 @@ def accelerated_class(base: Any) -> Any:
             return (function, arguments, *rest)
         return (new, (base,), *rest)
 
-    def __prepare_scriptable__(self: Any) -> Any:  # noqa: N807  # torch.jit.script compiles this module instead
-        plain = base.__new__(base)
-        plain.__dict__ = {name: value for name, value in self.__dict__.items() if name not in (_RUNNER, _REASON)}
-        return plain
-
     members = {
         "forward": forward,
         "why_not": property(why_not),
         "__reduce_ex__": __reduce_ex__,
-        "__prepare_scriptable__": __prepare_scriptable__,
         "__module__": base.__module__,
         "__qualname__": base.__qualname__,
         "__doc__": base.__doc__,
