@@ -33,9 +33,6 @@ class Timings:
     def median(self, name: str) -> float:
         return statistics.median(self.seconds[name])
 
-    def best(self, name: str) -> float:
-        return min(self.seconds[name])
-
     def ratio(self, numerator: str, denominator: str) -> float:
         """Return the median over the rounds of the ratio of two times of the same round."""
         return statistics.median(self.ratios(numerator, denominator))
