@@ -144,8 +144,8 @@ def recurrent_layers() -> Iterator[Seed]:
     xml, weights = nets.lstm_net()
     yield Seed("lstm_net", xml.encode(), weights, tuple(nets.lstm_inputs().values()))
     layers: list[Any] = [
-        random_layer(RecurrentOp(cell, 4), 3, convention=convention)
-        for cell, convention in product(CELLS, (OPENVINO_CELL, OPENVINO_SEQUENCE))
+        random_layer(RecurrentOp(row.name, 4), 3, convention=convention)
+        for row, convention in product(CELLS.values(), (OPENVINO_CELL, OPENVINO_SEQUENCE))
     ]
     for case in small_cases():
         layers += [layer for layer in read_model(_of_case(case)[0]).layers.values() if not layer.constants]
@@ -190,7 +190,7 @@ def bodies() -> Iterator[Seed]:
     from openvino_irs import from_onnx
     from written_bodies import GRAPHS
 
-    for cell in CELLS:
+    for cell in [row.name for row in CELLS.values()]:
         text, weights, arrays = openvino_loops.looped(cell, reverse=cell == "GRU")
         yield Seed(f"{cell} by hand", text.encode(), weights, tuple(arrays))
     yield _saved("slices", *made.iterated())
