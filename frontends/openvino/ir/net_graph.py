@@ -117,10 +117,6 @@ def _connect(what: str, root: etree._Element, layers: Mapping[str, NetLayer]) ->
     for section in root.iterchildren("edges"):
         for edge in section.iterchildren("edge"):
             source, output = _end(what, edge, "from", layers)
-            if layers[source].type == "Result":
-                raise FormatError(
-                    f"{layers[source].label}: {_describe(edge)} begins there; expected none, as a Result has no outputs"
-                )
             target, index = _end(what, edge, "to", layers)
             if index in sources[target]:
                 port = layers[target].inputs[index]

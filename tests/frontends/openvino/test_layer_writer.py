@@ -10,7 +10,6 @@ import numpy as np
 import onnx
 import pytest
 from layers import bfloat16, float16, float32, float64
-from lxml import etree
 from openvino_irs import run_exported
 from openvino_nodes import drawn_case, make_layer
 from rows import each_row
@@ -66,27 +65,6 @@ def test_spelling() -> None:
     text = write_layer(Layer(op, *(np.ones((1, 6, k), np.float32) for k in (3, 2)), name="g"), id=14)
     assert text.startswith(SPELLING)
     assert text.endswith("\t</output>\n</layer>")
-
-
-@each_row(
-    ("names", "alpha", "beta"),
-    [
-        ("Sigmoid Tanh Tanh", "", ""),
-        ("LeakyRelu Tanh Tanh", "0.25", ""),
-        ("Sigmoid Tanh LeakyRelu", "0.0, 0.0, 0.25", ""),
-        ("Tanh HardSigmoid LeakyRelu", "0.0, 0.25, 0.25", "0.0, 0.25"),
-        ("Tanh Affine Tanh", "0.0, 0.25", "0.0, 0.25"),
-    ],
-)
-def test_parameters_stand_at_the_place_of_their_function(names: str, alpha: str, beta: str) -> None:
-    takes = {"LeakyRelu": ["alpha"], "HardSigmoid": ["alpha", "beta"], "Affine": ["alpha", "beta"]}
-    functions = tuple(Activation(name, **dict.fromkeys(takes.get(name, []), 0.25)) for name in names.split())
-    layer = make_layer("LSTM", activations=(functions,))
-    element = etree.fromstring(write_layer(layer))
-    data = element.find("data")
-    assert data is not None
-    assert (data.get("activations_alpha"), data.get("activations_beta")) == (alpha, beta)
-    assert read_layer(element).op == layer.op
 
 
 def test_a_layer_of_an_ir_keeps_what_it_declares() -> None:

@@ -8,34 +8,14 @@ from collections.abc import Callable
 import numpy as np
 import openvino_loops as loops
 import pytest
-from layers import random_weights
-from openvino_layers import function
 from rows import each_row
 
-from pyrnnx import OPENVINO_CELL, PyrnnxError, RecurrentOp
-from pyrnnx.frontends.openvino import BoundLayer, read_model, to_onnx
-from pyrnnx.operator.op import CELLS, CellName
+from pyrnnx import PyrnnxError
+from pyrnnx.frontends.openvino import read_model, to_onnx
 
 # float32: sums of some tens of terms in the same order
 TOLERANCE = 1e-6
 XML, BIN, ARRAYS = loops.looped("LSTM")
-
-
-@each_row("reverse", [False, True], ids=["forward", "reverse"])
-@each_row("kind", CELLS)
-def test_old_loops_are_sequences(kind: CellName, reverse: bool) -> None:
-    text, data, arrays = loops.looped(kind, reverse=reverse)
-    model = read_model(text, data)
-    layer = model.layers["loop"]
-    assert isinstance(layer, BoundLayer)
-    assert (layer.operation.type, layer.op.direction.value) == (f"{kind}Sequence", "reverse" if reverse else "forward")
-    op = RecurrentOp(kind, loops.H)
-    weights = [a[np.newaxis] for a in random_weights(op, loops.I, convention=OPENVINO_CELL, seed=kind).values()]
-    inputs = [arrays[0], *(a[:, np.newaxis] for a in arrays[1:]), np.full(loops.N, loops.T)]
-    wanted = function(f"{kind}Sequence", *inputs, *weights, direction=layer.op.direction.value)
-    for found, called, one in zip(model(*arrays).values(), layer(*inputs), wanted, strict=True):
-        np.testing.assert_allclose(found, one[:, 0], atol=TOLERANCE, rtol=0)
-        np.testing.assert_allclose(called, one, atol=TOLERANCE, rtol=0)
 
 
 def changed(old: str, new: str) -> Callable[[], str]:

@@ -15,7 +15,7 @@ from openvino_layers import GOOD, rejected
 from openvino_nets import H, I, N, T, edges, layer, net, parameter, result
 from rows import each_row
 
-from pyrnnx import FormatError, PyrnnxError, load
+from pyrnnx import PyrnnxError, load
 from pyrnnx.frontends.openvino import read_layer, read_model, read_net
 from pyrnnx.frontends.openvino.ir.xml import LARGEST_FILE
 
@@ -158,11 +158,3 @@ def test_what_is_not_run_can_be_read(kind: str, version: str, words: str) -> Non
     assert outputs[0].shape == (N, 1, T, H)
     with pytest.raises(PyrnnxError, match=rf"{kind} 'relu' \(id 7\).*{words}"):
         model(arrays)
-
-
-def test_result_that_feeds_a_layer() -> None:
-    row = [("FP32", (2, 3))]
-    layers = [parameter(0, "x", "2,3", (2, 3)), layer(1, "r", "Result", None, row, row), result(2, "y", (2, 3))]
-    words = r"Result 'r' \(id 1\): the edge with from-layer='1'.* begins there"
-    with pytest.raises(FormatError, match=words):
-        read_model(net(layers, edges("0.0 1.0", "1.1 2.0")), b"")

@@ -14,7 +14,7 @@ from openvino_bodies import H, I, N
 from openvino_irs import from_onnx, openvino, save
 from rows import each_row
 
-from pyrnnx import ArgumentError, UnsupportedError
+from pyrnnx import ArgumentError
 from pyrnnx.frontends.onnx import read_model as read_onnx
 from pyrnnx.frontends.openvino import Model, read_model, write_model
 
@@ -43,14 +43,6 @@ def test_pushes_give_the_whole(stack: Stack, length: int | None, tmp_path: Path)
         assert len(stream.state) == stack.layers * (2 if stack.cell == "LSTM" else 1)
         assert {value.shape for value in stream.state.values()} == {(N, 1, onnx_stacks.H)}
         stream.reset()
-
-
-def test_layers_that_cannot_go_on(tmp_path: Path) -> None:
-    model = converted(Stack("GRU", 1, both=True), tmp_path, -1)
-    with pytest.raises(UnsupportedError, match=r"GRUSequence .*: stream: direction is bidirectional; expected forward"):
-        model.stream()
-    with pytest.raises(ArgumentError, match="there are no states"):
-        model.stream(layers=False)
 
 
 @each_row("zeros", [False, True], ids=["Parameter", "Const"])

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lxml import etree
 from peers import run_openvino
 from rows import few_rows
 from stacks import STACKS, random_inputs, random_layers, random_states
 
-from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, Layer, Stack, load
+from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, Stack, load
 from pyrnnx.frontends import onnx
 from pyrnnx.frontends.openvino import write_model
 
@@ -27,10 +25,6 @@ def stack_of(name: str, batch_first: bool) -> Stack:
     return Stack(random_layers(STACKS[name], convention=conventions, names=True), batch_first=batch_first, name="one")
 
 
-def flat(results: tuple[Any, ...]) -> list[Any]:
-    return [a for one in results for a in (one if isinstance(one, list) else [one]) if a is not None]
-
-
 def check(path: Path, feed: dict[str, Any], wanted: list[Any]) -> None:
     there = run_openvino(path, feed, fixed=True)  # else lengths are not looked at
     for results in (load(path)(feed).values(), there):
@@ -41,21 +35,12 @@ def check(path: Path, feed: dict[str, Any], wanted: list[Any]) -> None:
 
 @few_rows("name", [*STACKS][::2], [*STACKS][1::2])
 def test_stacks(name: str, tmp_path: Path) -> None:
-    """A stack of the layers that an .xml, or an .onnx of these, has is the stack that was written."""
-    batch_first = len(name) % 2 == 0
-    stack, path = stack_of(name, batch_first), tmp_path / "stack.xml"
+    stack, path = stack_of(name, len(name) % 2 == 0), tmp_path / "stack.xml"
     assert write_model(stack, path) == path
     X = random_inputs(stack, T, N)
-    check(path, {"X": X}, flat(stack(X)))
-    net = etree.parse(path).getroot()
-    assert net.get("name") == "one"
-    count = Counter(layer.get("type") for layer in net.iter("layer"))
-    # IR has the batch first: at the ends of other stacks axes are swapped, and those of states always.
-    assert count["Transpose"] <= 2 * (not batch_first) + stack.num_directions.count(2) + count["Result"] - 1
-    again = Stack([layer for layer in load(path).layers.values() if isinstance(layer, Layer)])
-    assert [layer.name for layer in again.layers] == [layer.name for layer in stack.layers]
-    onnx.write_model(again, tmp_path / "stack.onnx")
-    assert [layer.op for layer in load(tmp_path / "stack.onnx").layers.values()] == [layer.op for layer in stack.layers]
+    results = [a for one in stack(X) for a in (one if isinstance(one, list) else [one]) if a is not None]
+    check(path, {"X": X}, results)
+    assert [layer.name for layer in load(path).layers.values()] == [layer.name for layer in stack.layers]
 
 
 def test_lengths_and_states(tmp_path: Path) -> None:

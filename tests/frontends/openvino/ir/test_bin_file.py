@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import os
 from pathlib import Path
 from typing import Any
 
@@ -86,15 +84,11 @@ def test_packed_types(kind: str) -> None:
     assert not array.flags.writeable
 
 
-@each_row("size", [0, 1, 4])
-@each_row("shape", ["0", "0, 3", "2,0,3"])
-def test_constants_without_elements(shape: str, size: int) -> None:
+@each_row("source", [None, b"", bytes(4)])
+def test_constants_without_elements(source: bytes | None) -> None:
     """OpenVINO writes them with size 1. They need no .bin."""
-    wanted = tuple(map(int, shape.split(",")))
-    for source in (None, b"", b"\x01\x02\x03\x04"):
-        array = BinFile(source).constant(read_const(element("f32", shape, 0, size), wanted))
-        assert array.shape == wanted
-        assert array.dtype == np.float32
+    array = BinFile(source).constant(read_const(element("f32", "2,0,3", 0, 1), (2, 0, 3)))
+    assert (array.shape, array.dtype) == ((2, 0, 3), np.float32)
 
 
 def test_sources(tmp_path: Path) -> None:
@@ -154,13 +148,6 @@ def test_bad_constants(change: Element, words: tuple[str, ...]) -> None:
     assert all(word in message for word in (LABEL, *words)), message
 
 
-@each_row("kind", [row.name for row in ELEMENT_TYPES.values() if row.dtype is None])
-def test_types_that_are_not_read_are_errors_only_when_asked_for(kind: str) -> None:
-    model = read_model(const({**GOOD, "element_type": kind}, (2, 3)), bytes(28))
-    with pytest.raises(PyrnnxError, match=rf"Const 'c' \(id 7\): values of element type '{kind}' are not read"):
-        model.weights.constant(model.net.layers[0])
-
-
 def test_missing_bin(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_text(const(GOOD, (2, 3)))
@@ -170,9 +157,6 @@ def test_missing_bin(tmp_path: Path) -> None:
         read_model(path.read_text())
     path.with_suffix(".bin").write_bytes(bytes(27))
     with pytest.raises(PyrnnxError, match=r"offset 4 and size 24 exceed the 27 bytes of .*model\.bin"):
-        read_model(path)
-    path.with_suffix(".bin").write_bytes(b"")
-    with pytest.raises(PyrnnxError, match="exceed the 0 bytes"):
         read_model(path)
     path.with_suffix(".bin").write_bytes(bytes(28))
     assert read_model(path).label == str(path)
@@ -198,36 +182,6 @@ def test_bin_that_is_cut_short_later(tmp_path: Path) -> None:
     words = rf"ends at byte {len(BIN) // 2}.*it had {len(BIN)} bytes when it was opened"
     with pytest.raises(FormatError, match=rf"Const 'R' \(id 5\): .*model\.bin' {words}"):
         model.weights.constant(next(layer for layer in model.net.layers if layer.name == "R"))
-
-
-def test_bin_is_closed_with_the_model(tmp_path: Path) -> None:
-    folder = Path("/proc/self/fd")
-    if not folder.exists():
-        pytest.skip("no list of open files here")
-    path = save(tmp_path)
-
-    def is_open() -> bool:
-        links = [link for link in folder.iterdir() if link.is_symlink()]
-        return any(os.path.realpath(link) == str(path.with_suffix(".bin").resolve()) for link in links)
-
-    model = read_model(path)
-    assert is_open()
-    bound = model.layers["lstm"]
-    del model
-    gc.collect()
-    assert not is_open()
-    bound(*nets.lstm_inputs().values())
-
-
-def test_file_that_cannot_be_read_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = read_model(save(tmp_path))
-
-    def fails(*arguments: Any) -> bytes:
-        raise OSError("the disk is gone")
-
-    monkeypatch.setattr(os, "pread", fails)
-    with pytest.raises(FormatError, match=r"Const 'W' \(id 4\): .* cannot be read \(the disk is gone\)"):
-        model.layers["lstm"]
 
 
 def test_constant_beyond_the_memory_limit(tmp_path: Path) -> None:

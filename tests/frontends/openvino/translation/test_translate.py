@@ -88,17 +88,6 @@ def test_long_chains() -> None:
     assert y.tolist() == [13, 19]
 
 
-def test_a_constant_order_tells_the_rank(tmp_path: Path) -> None:
-    """The file leaves the rank open; OpenVINO's CPU plugin does not compile such a model."""
-    x, shape = ops(1).parameter([24], f32), ops(1).parameter([-1], np.int64)
-    y = ops(1).transpose(ops(1).reshape(x, shape, False), const([1, 2, 0]))
-    assert y.input(0).get_partial_shape().rank.is_dynamic
-    given = np.arange(24, dtype=np.float32)
-    path = save(openvino.Model([ops(1).result(y)], [x, shape], "open"), tmp_path)
-    (result,) = read_model(path)(given, np.array([2, 3, 4])).values()
-    np.testing.assert_array_equal(result, given.reshape(2, 3, 4).transpose(1, 2, 0))
-
-
 def test_an_output_has_no_name_of_another_input() -> None:
     """The file gives the tensors x and y one name; two values of one name no ONNX model can have."""
     layers = [

@@ -11,14 +11,12 @@ import pytest
 from layers import random_arrays
 from openvino_irs import check, save
 from openvino_layers import DEFAULTS, assert_same, function, make_arrays, write
-from openvino_nets import Bin
 from rows import each_row
 
 from pyrnnx import (
     OPENVINO_CELL,
     OPENVINO_SEQUENCE,
     Direction,
-    PyrnnxError,
     RecurrentOp,
     UnsupportedError,
     reference,
@@ -105,39 +103,6 @@ def test_lstm_cell_1(tmp_path: Path) -> None:
     (layer,) = check(save(model, tmp_path), [X, h, c], tolerance=5e-6).layers.values()
     assert isinstance(layer, BoundLayer)
     assert layer.operation is OPERATIONS["LSTMCell-1"]
-
-
-def changed(name: str, given: Array) -> Model:
-    """The net of one LSTM with another constant in place of one of its weights."""
-    store, arrays = Bin(), nets.weights()
-    kinds = {"float32": ("f32", "FP32"), "float16": ("f16", "FP16"), "int64": ("i64", "I64")}
-    text, _ = nets.lstm_net()
-    parts = text.split("\n")
-    for k, key in enumerate(arrays):
-        own = given if key == name else arrays[key]
-        place = next(j for j, line in enumerate(parts) if f'id="{4 + k}" name="{key}"' in line)
-        parts[place] = store.constant(4 + k, key, own, *kinds[own.dtype.name])
-    return read_model("\n".join(parts), store.data)
-
-
-WEIGHTS: dict[str, tuple[str, Array, str]] = {
-    "W without directions": ("W", np.zeros((24, 4), np.float32), "port 4 (W) was given an array of shape (24, 4)"),
-    "B not summed": ("B", np.zeros((1, 48), np.float32), "port 6 (B)"),
-    "W of float16": ("W", np.zeros((1, 24, 4), np.float16), "float16"),
-}
-
-
-@each_row(("name", "array", "words"), WEIGHTS.values(), ids=WEIGHTS)
-def test_constant_weights_that_do_not_fit(name: str, array: Array, words: str) -> None:
-    """Calls and exports reject the weights that `layers` rejects."""
-    model, arrays = changed(name, array), nets.lstm_inputs()
-    for act in (lambda: model.layers["lstm"], lambda: model(arrays), lambda: to_onnx(model)):
-        with pytest.raises(PyrnnxError, match=r"LSTMSequence 'lstm' \(id 8\): ") as caught:
-            act()
-        assert name in str(caught.value)
-    with pytest.raises(PyrnnxError) as caught:
-        model.layers["lstm"]
-    assert words in str(caught.value)
 
 
 def recurrent_model(kind: str, **data: str) -> tuple[Any, list[Array]]:
