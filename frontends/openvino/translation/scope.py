@@ -82,7 +82,7 @@ class Scope:
     def with_names(self, names: Mapping[Output, str]) -> Scope:
         """Return the scope with other names for values."""
         inner = copy(self)
-        inner.names = self.names | names
+        inner.names = {**self.names, **names}
         return inner
 
     def is_used(self, layer: NetLayer, k: int) -> bool:

@@ -60,7 +60,7 @@ OF_MODELS = ("no weights", "another computation", "a sum beyond float16", "state
 @each_row("name", REFUSED)
 def test_refused(name: str, tmp_path: Path) -> None:
     make, message = REFUSED[name]
-    writers = [lambda layer: write_model(layer, tmp_path / "layer.xml")]
+    writers: list[Any] = [lambda layer: write_model(layer, tmp_path / "layer.xml")]
     for write in (*writers, *([] if name in OF_MODELS else [write_layer])):
         with pytest.raises(PyrnnxError) as caught:
             write(make())

@@ -40,7 +40,7 @@ def test_stacks(name: str, tmp_path: Path) -> None:
     X = random_inputs(stack, T, N)
     results = [a for one in stack(X) for a in (one if isinstance(one, list) else [one]) if a is not None]
     check(path, {"X": X}, results)
-    assert [layer.name for layer in load(path).layers.values()] == [layer.name for layer in stack.layers]
+    assert list(load(path).layers) == [layer.name for layer in stack.layers]
 
 
 def test_lengths_and_states(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_packed_types(kind: str) -> None:
 def test_constants_without_elements(source: bytes | None) -> None:
     """OpenVINO writes them with size 1. They need no .bin."""
     array = BinFile(source).constant(read_const(element("f32", "2,0,3", 0, 1), (2, 0, 3)))
-    assert (array.shape, array.dtype) == ((2, 0, 3), np.float32)
+    assert (array.shape, array.dtype.name) == ((2, 0, 3), "float32")
 
 
 def test_sources(tmp_path: Path) -> None:
