@@ -57,7 +57,7 @@ def test_refusals_are_no_failure(tmp_path: Path) -> None:
     assert "NotImplementedError: peepholes <b>&| are not there second line" in details
 
 
-@pytest.mark.parametrize("which", ["random", pytest.param("named", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("which", ["random", pytest.param("named", marks=pytest.mark.nightly)])
 def test_export(which: str, tmp_path: Path) -> None:
     """onnx's own runner loads each case of ONNX, and pyrnnx's backend passes it; a changed result fails."""
     count, choice = (20, CASES) if which == "random" else (len(CASES_OF_ONNX), ())
