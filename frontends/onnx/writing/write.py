@@ -227,9 +227,20 @@ def write_node(
         [given.get(key, "") for key in definition.inputs],
         [outputs[key] for key in definition.outputs],
         name,
-        **op_attributes(layer.op),
+        **_attributes(layer),
         **({"output_sequence": 1} if "output_sequence" in definition.attributes else {}),  # without it, Y is no output
     )
+
+
+def _attributes(layer: Layer) -> dict[str, Any]:
+    attributes, info = op_attributes(layer.op), np.finfo(np.float32)
+    for name in {"activation_alpha", "activation_beta", "clip"} & attributes.keys():
+        for value in np.ravel(attributes[name]):
+            if value and not info.tiny <= abs(value) <= info.max:
+                raise UnsupportedError(
+                    f"{layer.label}: {name} is {value}; ONNX holds it in float32, expected 1.2e-38 to 3.4e38"
+                )
+    return attributes
 
 
 def node_name(graph: GraphWriter, layer: Layer, place: int = 0) -> str:

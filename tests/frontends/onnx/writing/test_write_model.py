@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from layers import DTYPES, bfloat16, float32, random_inputs, random_layer
+from layers import DTYPES, bfloat16, float32, float64, random_inputs, random_layer
 from onnx.reference import ReferenceEvaluator
 from peers import run_onnxruntime
 from rows import each_row, few_rows
@@ -253,9 +253,11 @@ class Other(Layer):
         return ()
 
 
+ELU = RecurrentOp("RNN", H, activations=((Activation("Elu", -1e60),),))
 TANH = RecurrentOp("LSTM", H, activations=((Activation("Tanh"),) * 3,), input_forget=True)
 UNEQUAL = {"initial_h": np.ones((1, 3, H), np.float32), "sequence_lens": np.array([1, 2], np.int32)}
 SOME = "expected a list of some of sequence_lens, initial_h"
+FLOAT32 = "ONNX holds it in float32, expected 1.2e-38 to 3.4e38"
 # The source, options of write_model, and how the message begins.
 ERRORS: list[tuple[Callable[[], Any], dict[str, Any], str]] = [
     (lambda: "a.onnx", {}, "write_model: str was given; expected a recurrent layer"),
@@ -269,6 +271,9 @@ ERRORS: list[tuple[Callable[[], Any], dict[str, Any], str]] = [
     (gru, {"opset": 99}, "LSTM: opset is 99; expected at most "),
     (lambda: gru(bfloat16), {"opset": 21}, r"GRU: the weights have dtype bfloat16; GRU-14 \(opset 21\) has float32"),
     (lambda: gru(linear_before_reset=True), {"opset": 2}, r"GRU: linear_before_reset is True; GRU-1 \(opset 2\) has"),
+    (lambda: gru(float64, clip=1e-60), {}, f"GRU: clip is 1e-60; {FLOAT32}"),
+    (lambda: gru(float64, clip=1e60), {}, rf"GRU: clip is 1e\+60; {FLOAT32}"),
+    (lambda: random_layer(ELU, I, float64), {}, rf"RNN: activation_alpha is -1e\+60; {FLOAT32}"),
     (lambda: random_layer(TANH, I, convention=OPENVINO_SEQUENCE_1), {}, "LSTM: input_forget with activation Tanh of"),
     (lambda: Other(gru().op, **gru().weights), {}, "GRU: Other computes something else than an operator of ONNX's own"),
     (lambda: gru(constants=UNEQUAL), {}, r"GRU: .* has shape .*; expected \(.*batch_size=\d"),
