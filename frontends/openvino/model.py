@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,19 +126,19 @@ class Model(base.Model):
 
     def __reduce__(self) -> tuple[Any, ...]:
         make = partial(Model, weight_dtype=self._weight_dtype)
-        return make, (self.net, self.weights, self.label), self.state or None
+        return make, (self.net, self.weights, self.label), self._calls.values() or None
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.state = state
 
     @property
-    def state(self) -> dict[str, AnyArray]:
+    def state(self) -> Mapping[str, AnyArray]:
         """Copies of the variables' values at the next call, by id; assign a mapping to change them.
 
         A variable whose first value depends on inputs is absent before the first call and after `reset_state`.
         Variables that an assigned mapping lacks are reset. A value that does not fit raises ArgumentError.
         """
-        return self._calls.values()
+        return MappingProxyType(self._calls.values())
 
     @state.setter
     def state(self, values: Mapping[str, Any]) -> None:

@@ -128,6 +128,8 @@ def test_state_is_assigned_as_a_whole(counting: Model) -> None:
     assert counting.state == {"count": 0}
     assert [count(counting) for _ in range(3)] == [0, 1, 2]
     counting.state["count"][:] = 7  # of a copy
+    with pytest.raises(TypeError):
+        counting.state["count"] = [7]  # type: ignore[index]
     held = counting.state
     assert counting.state["count"] == 3
     first = next(iter(counting(X).values()))
