@@ -80,7 +80,7 @@ def main() -> None:
         with torch.inference_mode():
             difference = float((model(x) - fast(x)).abs().max())
             timings = measure({"PyTorch": lambda x=x: model(x), "pyrnnx": lambda x=x: fast(x)})  # type: ignore[misc]
-        milliseconds[frames] = {name: 1e3 * timings.best(name) for name in timings.seconds}
+        milliseconds[frames] = {name: 1e3 * min(timings.seconds[name]) for name in timings.seconds}
         times = "".join(f"{milliseconds[frames][name]:7.2f} ms" for name in ("PyTorch", "pyrnnx"))
         print(f"{frames:6}   {difference:10.1e}{times}")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyrnnx.errors import UnsupportedError, shown
+from pyrnnx.errors import FormatError, UnsupportedError, shown
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL
 
 from ...onnx.onnx_package import import_onnx
@@ -40,9 +40,12 @@ def _tensor_iterator(ctx: LayerContext) -> list[str]:
 
 
 def _slice_count(ctx: LayerContext, body: Body) -> str:
-    """Return the size of the first sliced input; "" if there is none."""
-    counts = ((ctx[mapped.place], mapped.slices.axis) for mapped in body.inputs if mapped.slices is not None)
-    return next((ctx.reshape(ctx.dimension(name, axis), []) for name, axis in counts), "")
+    """Return the size of the first sliced input; "" if there is none. Sizes that are known must be equal."""
+    axes = {mapped.place: mapped.slices.axis for mapped in body.inputs if mapped.slices is not None}
+    counts = {shape[axis] for k, axis in axes.items() if (shape := ctx.shape(k)) and axis < len(shape)} - {None}
+    if len(counts) > 1:
+        raise FormatError(f"{body.label}: its sliced inputs have {sorted(counts)} slices; expected the same number")
+    return next((ctx.reshape(ctx.dimension(ctx[k], axis), []) for k, axis in axes.items()), "")
 
 
 def _sequence(ctx: LayerContext, loop: LoopedCell) -> list[str]:

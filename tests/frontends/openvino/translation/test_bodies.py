@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -18,9 +19,9 @@ from peers import run_openvino
 from rows import each_row, few_rows
 from written_bodies import GRAPHS
 
-from pyrnnx import OPENVINO_SEQUENCE, Direction, RecurrentOp
+from pyrnnx import OPENVINO_SEQUENCE, Direction, FormatError, RecurrentOp
 from pyrnnx.frontends.onnx import read_model as read_onnx
-from pyrnnx.frontends.openvino import BoundLayer, to_onnx
+from pyrnnx.frontends.openvino import BoundLayer, read_model, to_onnx
 from pyrnnx.operator.op import CELLS, CellName
 
 LOOPED: dict[str, dict[str, Any]] = {
@@ -73,6 +74,16 @@ def test_other_bodies(name: str, tmp_path: Path) -> None:
     read = check(save(model, tmp_path), arrays)
     assert read.layers
     assert all(isinstance(layer, BoundLayer) for layer in read.layers.values())
+
+
+def test_unequal_slices(tmp_path: Path) -> None:
+    path = save(iterated()[0], tmp_path)
+    text = path.read_text("utf-8")
+    longer = re.sub(rf"(<dim>4</dim>\s*)<dim>{T}</dim>", rf"\g<1><dim>{T + 1}</dim>", text)
+    assert longer != text
+    path.write_text(longer.replace(f'"{N},4,{T}"', f'"{N},4,{T + 1}"'), "utf-8")
+    with pytest.raises(FormatError, match=rf"its sliced inputs have \[{T}, {T + 1}\] slices; expected the same number"):
+        to_onnx(read_model(path))
 
 
 def test_a_loop_that_never_begins(tmp_path: Path) -> None:
