@@ -134,6 +134,8 @@ def test_a_layer_of_keras(tmp_path: Path) -> None:
     path = write(tmp_path / "m.keras", config, weights_file(groups(case, "first", "layers/lstm")))
     found = converted(str(path), tmp_path / "m.onnx", "--layer", "first", "--optional-input", "initial_h")
     assert (found["what"], found["warnings"]) == ("Stack 'first'", [])
+    (warning,) = converted(str(path), tmp_path / "all.onnx")["warnings"]
+    assert warning == f"only Stack 'first' of {str(path)!r} is written, and no other layers that it may have"
 
 
 def test_files_that_are_there_stay(tmp_path: Path) -> None:
