@@ -1,4 +1,4 @@
-"""The steps of CI: the same names in .ci/run, the task runner and the workflow."""
+"""The steps of CI: the same names in .ci/run and the workflows."""
 
 from __future__ import annotations
 
@@ -26,11 +26,6 @@ def steps(variable: str = "STEPS") -> list[str]:
 def test_every_step_is_a_function() -> None:
     functions = re.findall(r"^step_(\w+)\(\)", read(".ci/run"), re.MULTILINE)
     assert sorted(functions) == sorted([*steps(), *steps("NIGHTLY")])
-
-
-def test_the_task_runner_has_every_step() -> None:
-    recipes = re.findall(r"^(\w+):\n    \.ci/run ?(.*)$", read("justfile"), re.MULTILINE)
-    assert recipes == [("all", ""), *((step, step) for step in ("nightly", *steps(), *steps("NIGHTLY")))]
 
 
 def test_the_workflow_has_every_step() -> None:
