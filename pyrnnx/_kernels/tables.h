@@ -1,8 +1,8 @@
 /* The tables of activation functions and cells, one row each.
 
-   The enums, the dispatch of every engine and Python's tables (engines.pyx) are generated from these rows. A row without
-   a formula in simd/functions.h and blas/formulas.h, or without its cell's file in simd/, does not compile. A cell
-   without a step in blas/ fails when that engine is loaded. */
+   The enums, the dispatch of every engine and Python's tables (engines.pyx) are generated from these rows. A row
+   without a formula in simd/functions.h and blas/formulas.h, or without its cell's file in simd/, does not compile. A
+   cell without a step in blas/ fails when that engine is loaded. */
 #ifndef PYRNNX_TABLES_H
 #define PYRNNX_TABLES_H
 

@@ -42,7 +42,8 @@ def _tensor_iterator(ctx: LayerContext) -> list[str]:
 def _slice_count(ctx: LayerContext, body: Body) -> str:
     """Return the size of the first sliced input; "" if there is none. Sizes that are known must be equal."""
     axes = {mapped.place: mapped.slices.axis for mapped in body.inputs if mapped.slices is not None}
-    counts = {shape[axis] for k, axis in axes.items() if (shape := ctx.shape(k)) and axis < len(shape)} - {None}
+    shapes = ((ctx.shape(k) or (), axis) for k, axis in axes.items())
+    counts = {size for shape, axis in shapes for size in shape[axis : axis + 1] if size is not None}
     if len(counts) > 1:
         raise FormatError(f"{body.label}: its sliced inputs have {sorted(counts)} slices; expected the same number")
     return next((ctx.reshape(ctx.dimension(ctx[k], axis), []) for k, axis in axes.items()), "")
