@@ -10,7 +10,7 @@ from typing import Any
 from pyrnnx._internal.writing import check_writable, write_files
 from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, shown, wrong_suffix
 from pyrnnx.layers.layer import Layer
-from pyrnnx.load import read_model_or_layer
+from pyrnnx.load import load, read_model_or_layer
 from pyrnnx.models.model import Model, layer_values
 from pyrnnx.stacks.stack import Stack
 
@@ -140,16 +140,16 @@ def losses(source: Model | Layer | Stack, origin: str, target: Path, options: Op
     defaults = [info.name for info in source.inputs if info.optional] if isinstance(source, Model) else []
     if defaults:
         sentences.append(f"inputs with a default ({', '.join(defaults)}) are constants now")
-    if _has_free_lengths(source, options):
+    if _has_free_lengths(source, target, options):
         sentences.append(
             "OpenVINO's CPU plugin ignores sequence_lengths if a dimension of X is dynamic: fix the shapes"
         )
     return sentences
 
 
-def _has_free_lengths(source: Model | Layer | Stack, options: Options) -> bool:
+def _has_free_lengths(source: Model | Layer | Stack, target: Path, options: Options) -> bool:
     if isinstance(source, Layer):
-        return "T" in source.convention.axes_of("X")
+        return any(info.name == "sequence_lengths" for info in load(target).inputs)
     if isinstance(source, Stack):
         return "sequence_lens" in (options["optional-input"] or ())
     is_dynamic = any(not isinstance(size, int) for info in source.inputs for size in info.shape or (None,))

@@ -107,7 +107,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         if _is_onnx(path_or_bytes, sess_options):
             contents = self._rewritten(path_or_bytes, sess_options)
             if contents:
-                options = onnxruntime.SessionOptions() if sess_options is None else sess_options
+                if sess_options is None:
+                    options = onnxruntime.SessionOptions()
+                    if self._folder is not None:
+                        options.add_session_config_entry(_FOLDER, str(self._folder.resolve()))
                 prepare_options(options)
                 model = contents
                 kwargs["disabled_optimizers"] = {*(kwargs.get("disabled_optimizers") or ()), *self._disabled}
@@ -163,15 +166,19 @@ def _is_onnx(path_or_bytes: Any, options: Any) -> bool:
 
 @contextmanager
 def _external_folder(options: Any, folder: Path | None) -> Iterator[None]:
-    """Set the folder of external data in the options, and restore them afterwards."""
+    """Set the folder of external data in a caller's options, and restore them: ONNX Runtime logs the second change."""
     if options is None or folder is None:
         yield
         return
+    path = str(folder.resolve())
     try:
         before = options.get_session_config_entry(_FOLDER)
     except RuntimeError:  # there is no such entry
         before = ""
-    options.add_session_config_entry(_FOLDER, str(folder.resolve()))
+    if before == path:
+        yield
+        return
+    options.add_session_config_entry(_FOLDER, path)
     try:
         yield
     finally:
