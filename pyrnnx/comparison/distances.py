@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ TOLERANCES: Mapping[str, float] = {
 # The same of longer sequences, and of whole models: errors carried over some hundred steps and some layers, and
 # approximate activations. Another computation is apart by more than 1e-2.
 LONG_TOLERANCES: Mapping[str, float] = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
+_EXACT_INTEGERS = 2.0**53  # up to here float64 holds every integer
 _TEXT = "OSU"  # kinds of the dtypes of strings
 
 
@@ -112,9 +114,8 @@ def element_distances(a: AnyArray, b: AnyArray) -> Distances:
 def deviation(a: Any, b: Any, tolerances: Mapping[str, float] = LONG_TOLERANCES) -> Deviation | None:
     """Return how far two values of any kind are from each other; None if their kinds or shapes differ.
 
-    Values are arrays of numbers (of any dtypes: bool counts as 0 and 1, integers of any size are equal only if they
-    are the same, complex numbers have the absolute value of their difference), arrays of strings, sequences of arrays,
-    or two times None.
+    Values are arrays of numbers (of any dtypes: bool counts as 0 and 1, integers of any size are exact, complex numbers
+    have the absolute value of their difference), arrays of strings, sequences of arrays, or two times None.
     `tolerances` decide whether they are `apart`.
     """
     if a is None and b is None:
@@ -178,10 +179,19 @@ def _numeric_distances(a: AnyArray, b: AnyArray) -> Distances | None:
         distance: AnyArray = np.asarray(np.abs(wide_a - wide_b))  # a scalar of arrays without axes
     distance[(wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))] = 0
     distance[np.isnan(distance)] = math.inf  # a NaN in one of them only
+    kinds = {array.dtype.kind + str(array.dtype.itemsize) for array in (a, b)}
+    if kinds & {"i8", "u8"} and wide_a.dtype == wide_b.dtype:  # none is complex
+        _correct_integers(a, b, wide_a, wide_b, distance)
     is_exact = a.dtype.kind in "biu" and b.dtype.kind in "biu"
-    if is_exact:
-        distance[(distance == 0) & (a != b)] = 1  # float64 rounds large integers
     return Distances(np.abs(wide_b) * (not is_exact), distance)
+
+
+def _correct_integers(a: AnyArray, b: AnyArray, wide_a: AnyArray, wide_b: AnyArray, distance: AnyArray) -> None:
+    """Set the exact distance of elements that float64 had to round."""
+    rounded = np.isfinite(wide_a) & np.isfinite(wide_b) & (np.maximum(abs(wide_a), abs(wide_b)) >= _EXACT_INTEGERS)
+    exact_a, exact_b = (array if array.dtype.kind in "iu" else wide for array, wide in ((a, wide_a), (b, wide_b)))
+    pairs = zip(exact_a[rounded].tolist(), exact_b[rounded].tolist(), strict=True)
+    distance[rounded] = [float(abs(Fraction(x) - Fraction(y))) for x, y in pairs]
 
 
 def _deciding(size: AnyArray, distance: AnyArray) -> AnyArray:

@@ -147,11 +147,9 @@ def rewrite_node(
     node: Any, operator: str, attributes: Mapping[str, str | int], inputs: Iterable[str], outputs: Iterable[str]
 ) -> None:
     """Turn an onnx.NodeProto into a custom operator in place, with the same name."""
-    inputs, outputs, name, doc_string = list(inputs), list(outputs), node.name, node.doc_string
+    inputs, outputs, name = list(inputs), list(outputs), node.name
     node.Clear()
     node.name, node.domain, node.op_type = name, DOMAIN, operator
-    if doc_string:
-        node.doc_string = doc_string
     for key, value in attributes.items():
         if isinstance(value, int):
             node.attribute.add(name=key, type=_INT, i=value)

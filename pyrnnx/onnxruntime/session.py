@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from pyrnnx.frontends.onnx.file import Source
 
+_NAME_PREFIX = "pyrnnx_size_"  # sizes without a name in ONNX Runtime
 _FOLDER = "session.model_external_initializers_file_folder_path"
 
 
@@ -83,6 +85,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         of recurrent nodes that do not fit. Everything else is raised as ONNX Runtime raises it.
     """
 
+    _outputs_meta: Any
     _model_bytes: Any
 
     def __init__(
@@ -138,6 +141,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
             super()._create_inference_session(*arguments, **keywords)
         if self._source is not None:
             self._model_bytes = None
+        self._outputs_meta = [_without_our_sizes(meta) for meta in self._outputs_meta]
 
     set_providers = _original_errors(onnxruntime.InferenceSession.set_providers)
     run = _original_errors(onnxruntime.InferenceSession.run)
@@ -145,6 +149,24 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
     run_with_ort_values = _original_errors(onnxruntime.InferenceSession.run_with_ort_values)
     run_with_ortvaluevector = _original_errors(onnxruntime.InferenceSession.run_with_ortvaluevector)
     run_with_iobinding = _original_errors(onnxruntime.InferenceSession.run_with_iobinding)
+
+
+@dataclass(frozen=True)
+class _Output:
+    """Description of an output, like onnxruntime.NodeArg."""
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+
+def _without_our_sizes(meta: Any) -> Any:
+    """Return an output's description, without names of sizes that the model lacks."""
+    try:
+        sizes = [None if str(size).startswith(_NAME_PREFIX) else size for size in meta.shape]
+    except UnicodeDecodeError:  # a name that is no text
+        return meta
+    return meta if sizes == meta.shape else _Output(meta.name, meta.type, sizes)
 
 
 def _is_onnx(path_or_bytes: Any, options: Any) -> bool:

@@ -86,6 +86,22 @@ def test_what_a_session_says_of_itself(ours: Any, theirs: Any) -> None:
     assert list(ours.layers) == ["Y"]
 
 
+def test_sizes_without_names_stay_without() -> None:
+    proto = onnx.ModelProto.FromString(MODEL)
+    proto.graph.input[0].type.tensor_type.ClearField("shape")
+    (y, c, Y) = InferenceSession(proto.SerializeToString()).get_outputs()
+    assert (y.shape, c.shape, Y.shape) == ([], [2, None, 5], [None, 2, None, 5])
+    assert (Y.name, Y.type) == ("Y", "tensor(float)")
+
+
+def test_documentation_that_is_no_text() -> None:
+    proto = onnx.ModelProto.FromString(MODEL)
+    for node in proto.graph.node:
+        node.doc_string = "NNNN"
+    own = InferenceSession(proto.SerializeToString().replace(b"NNNN", b"\xff\xfeNN"), providers=CPU)
+    assert len(own.run(None, feeds())) == 3
+
+
 def test_every_way_to_run(ours: Any, theirs: Any) -> None:
     given = feeds()
     expected = theirs.run(["c", "y"], given)

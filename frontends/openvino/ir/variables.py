@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyrnnx.errors import FormatError, shown
-from pyrnnx.operator.tensor_info import Dimension
+from pyrnnx.operator.tensor_info import Dimension, may_agree
 
 from .element_types import by_name, by_precision
 from .layer import NetLayer, Output
@@ -56,6 +56,13 @@ def _variable(net: NetGraph, identifier: str) -> Variable:
             f"{assigns[-1].label}: variable_id {shown(identifier)}: {reason}; expected a ReadValue, and one Assign"
         )
     dtype, shape = _declared(reads[0])
+    for layer in reads[1:]:
+        other_dtype, other = _declared(layer)
+        if dtype != other_dtype or not may_agree(shape, other):
+            raise FormatError(
+                f"{layer.label}: variable_id {shown(identifier)} is {other_dtype} {other}, but {dtype} {shape} in "
+                f"{reads[0].label}; expected the same"
+            )
     return Variable(identifier, dtype, shape, tuple(reads), tuple(assigns))
 
 

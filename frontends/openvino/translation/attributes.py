@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -42,7 +43,10 @@ class Attributes:
             raise FormatError(f"{self.label}: {name} is {shown(text)}; expected {expected}") from None
 
     def number(self, name: str, default: Any = REQUIRED) -> float:
-        return float(self._parsed(name, default, number, "a number"))
+        value = float(self._parsed(name, default, number, "a number"))
+        if math.isnan(value):
+            raise FormatError(f"{self.label}: {name} is NaN; expected a number")
+        return value
 
     def whole(self, name: str, default: Any = REQUIRED, *, low: int = LOWEST, high: int = HIGHEST) -> int:
         """Return an integer from low to high."""

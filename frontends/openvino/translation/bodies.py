@@ -83,12 +83,17 @@ def _lengths(ctx: LayerContext, loop: LoopedCell) -> str:
 @translates("Loop", since=5)
 def _loop(ctx: LayerContext) -> list[str]:
     body = read_body(ctx.layer)
-    limit = ctx.element(0, "the number of iterations")
+    limit, first = ctx.element(0, "the number of iterations"), ctx.element(1, "the first condition")
+    again = True if body.condition is None else ctx.scope.array(body.condition.sources[0])
     if limit is None:
         trips = ctx.scalar_int64(0)
         trips = ctx.node("Where", ctx.node("Less", trips, ctx.constant(0)), ctx.constant(END), trips)
+    elif limit.dtype.kind not in "iu":
+        raise FormatError(f"{ctx.label}: the number of iterations has dtype {limit.dtype}; expected an integer")
     else:
         trips = ctx.constant(int(limit)) if limit >= 0 else _slice_count(ctx, body)
+    if not trips and (first is None or bool(first)) and again is not None and np.all(again):
+        raise UnsupportedError(f"{ctx.label}: it never ends: it has no number of iterations, and its condition is true")
     return _Iterations(ctx, body).run(trips, _condition(ctx, 1))
 
 
@@ -100,6 +105,8 @@ def _if(ctx: LayerContext) -> list[str]:
     places = sorted(set.intersection(*({mapped.place for mapped in body.outputs} for body in bodies.values())))
     graphs = {}
     for tag, body in bodies.items():
+        if body.back_edges or any(mapped.slices is not None for mapped in (*body.inputs, *body.outputs)):
+            raise FormatError(f"{body.label}: it has back edges or slices; expected neither in an If")
         inner = _inside(ctx, body, f"{ctx.layer.name}/{tag}")
         by_place = {mapped.place: mapped.layer for mapped in body.outputs}
         results = [by_place[place] for place in places]

@@ -45,7 +45,8 @@ def _concat(ctx: LayerContext) -> str:
 
 @translates("Split")
 def _split(ctx: LayerContext) -> list[str]:
-    count = ctx.whole("num_splits", low=1, high=len(ctx.layer.outputs))
+    count = len(ctx.layer.outputs)
+    ctx.whole("num_splits", low=count, high=count)
     return ctx.nodes("Split", ctx[0], outputs=count, axis=ctx.integer(1, "axis"), num_outputs=count)
 
 

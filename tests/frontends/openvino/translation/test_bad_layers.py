@@ -71,6 +71,8 @@ TOP_K = {"axis": 1, "mode": "max", "sort": "value"}
 RESIZE = {"mode": "nearest", "shape_calculation_mode": "sizes"}
 CASES = (
     Case("SoftMax huge", f"axis is '{2**64}'; expected an integer of 64 bits", {"axis": 2**64}, opset=8),
+    Case("Clamp NaN", "min is NaN; expected a number", {"min": "nan", "max": 1}),
+    Case("Split count", "num_splits is '2'; expected an integer from 1 to 1", {"num_splits": 2}, (ints(1),)),
     Case("Clamp turned round", "min is 2.0, max 1.0", {"min": 2, "max": 1}),
     Case("FakeQuantize levels", "levels is '1'; expected", {"levels": 1}, (FILTERS,) * 4),
     Case("Transpose fractions", "of float32; expected integers", {}, (np.array([0, 1.5, 2], np.float32),)),

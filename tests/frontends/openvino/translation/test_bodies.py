@@ -13,13 +13,27 @@ import numpy as np
 import openvino_bodies as bodies
 import pytest
 from layers import random_inputs, random_weights
-from openvino_bodies import H, I, N, T, chosen, const, counted, iterated, looped, one_step_then_loop, ops, parameter
+from openvino_bodies import (
+    H,
+    I,
+    N,
+    T,
+    chosen,
+    const,
+    counted,
+    iterated,
+    looped,
+    one_step_then_loop,
+    ops,
+    parameter,
+    result,
+)
 from openvino_irs import check, from_onnx, openvino, save, types_in
 from peers import run_openvino
 from rows import each_row, few_rows
 from written_bodies import GRAPHS
 
-from pyrnnx import OPENVINO_SEQUENCE, Direction, FormatError, RecurrentOp
+from pyrnnx import OPENVINO_SEQUENCE, Direction, FormatError, RecurrentOp, UnsupportedError
 from pyrnnx.frontends.onnx import read_model as read_onnx
 from pyrnnx.frontends.openvino import BoundLayer, read_model, to_onnx
 from pyrnnx.operator.op import CELLS, CellName
@@ -84,6 +98,18 @@ def test_unequal_slices(tmp_path: Path) -> None:
     path.write_text(longer.replace(f'"{N},4,{T}"', f'"{N},4,{T + 1}"'), "utf-8")
     with pytest.raises(FormatError, match=rf"its sliced inputs have \[{T}, {T + 1}\] slices; expected the same number"):
         to_onnx(read_model(path))
+
+
+def test_a_loop_that_never_ends(tmp_path: Path) -> None:
+    X, total = parameter([N, I]), parameter([N, I])
+    after, again = result(ops.add(total, const(1, np.float32))), result(const(True, np.bool_))
+    loop = ops.loop(const(-1), const(True, np.bool_))
+    loop.set_function(openvino.Model([again, after], [total], "body"))
+    loop.set_special_body_ports([-1, 0])
+    loop.set_merged_input(total, X.output(0), after.output(0))
+    path = save(openvino.Model([ops.result(loop.get_iter_value(after.output(0), -1))], [X], "endless"), tmp_path)
+    with pytest.raises(UnsupportedError, match="it never ends: it has no number of iterations"):
+        read_model(path)(np.ones((N, I), np.float32))
 
 
 def test_a_loop_that_never_begins(tmp_path: Path) -> None:
