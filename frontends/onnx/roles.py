@@ -129,10 +129,8 @@ def _shape(node: Node, inputs: list[_Value]) -> tuple[int, ...] | None:
 
 
 def _most(node: Node, inputs: list[_Value]) -> int | None:
-    """Return a bound of the rows of a value that is computed from constants, or element by element with others."""
+    """Return a bound of the rows of a value that is computed from constants alone."""
     known = [value.most for value in inputs if value.most is not None]
-    if node.op_type in _ELEMENTWISE and len(known) < len(inputs):
-        return max((shape[0] for value in inputs if len(shape := value.shape or ()) > 1), default=None)
     if not known or len(known) < len(inputs) or node.bodies:
         return None
     if node.op_type in _ELEMENTWISE or node.op_type in _MOVING:

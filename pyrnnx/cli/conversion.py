@@ -126,7 +126,7 @@ def write_target(source: Model | Layer | Stack, target: Path, options: Options) 
 def losses(source: Model | Layer | Stack, origin: str, target: Path, options: Options) -> list[str]:
     """Return sentences on differences of the target from the source in use."""
     sentences = []
-    if isinstance(source, Stack) and options["layer"] is None and not options["prefix"]:
+    if isinstance(source, Stack) and options["layer"] is None and options["prefix"] is None:
         sentences.append(f"only {source.label} of {shown(origin)} is written, and no other layers that it may have")
     is_rnn = isinstance(source, Stack) and source.layers[0].op.cell == "RNN"
     if is_rnn and options["nonlinearity"] is None and Path(origin).suffix.lower() in TORCH:

@@ -233,10 +233,12 @@ def write_node(
 
 
 def _attributes(layer: Layer) -> dict[str, Any]:
-    attributes, info = op_attributes(layer.op), np.finfo(np.float32)
+    attributes = op_attributes(layer.op)
     for name in {"activation_alpha", "activation_beta", "clip"} & attributes.keys():
         for value in np.ravel(attributes[name]):
-            if value and not info.tiny <= abs(value) <= info.max:
+            with np.errstate(over="ignore", under="ignore"):
+                rounded = np.float32(value)
+            if value and (rounded == 0 or np.isinf(rounded)):
                 raise UnsupportedError(
                     f"{layer.label}: {name} is {value}; ONNX holds it in float32, expected 1.2e-38 to 3.4e38"
                 )
