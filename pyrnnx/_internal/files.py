@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from typing import BinaryIO, TypeGuard
 
 from pyrnnx.errors import ArgumentError, reason_of, shown
 
-HEAD = 1024  # bytes that `read_regular` passes to `recognise`
 SPECIAL = "it is no regular file (a pipe, socket or device)"
 
 
@@ -52,36 +50,20 @@ def open_regular(what: str, path: str | os.PathLike[str], *, most: int | None = 
         raise _cannot_read(what, path, reason_of(error), expected) from None
     try:
         if most is not None:
-            _check_size(what, path, os.fstat(file.fileno()).st_size, most, expected)
+            size = os.fstat(file.fileno()).st_size
+            if size > most:
+                raise _cannot_read(what, path, f"it has {size} bytes, more than the {most} allowed", expected)
     except BaseException:
         file.close()
         raise
     return file
 
 
-def _check_size(what: str, path: str | os.PathLike[str], size: int, most: int, expected: str) -> None:
-    if size > most:
-        raise _cannot_read(what, path, f"it has {size} bytes, more than the {most} allowed", expected)
-
-
-def read_regular(
-    what: str,
-    path: str | os.PathLike[str],
-    *,
-    most: int,
-    expected: str,
-    recognise: Callable[[bytes], None] = lambda head: None,
-) -> bytes:
-    """Return the contents of a regular file; the parameters are those of `open_regular`.
-
-    `recognise` gets the first `HEAD` bytes before the size is checked, and may raise.
-    """
-    with open_regular(what, path, expected=expected) as file:
+def read_regular(what: str, path: str | os.PathLike[str], *, most: int, expected: str) -> bytes:
+    """Return the contents of a regular file; the parameters are those of `open_regular`."""
+    with open_regular(what, path, most=most, expected=expected) as file:
         size = os.fstat(file.fileno()).st_size
         try:
-            recognise(file.read(HEAD))
-            _check_size(what, path, size, most, expected)
-            file.seek(0)
             contents = file.read(size + 1)  # read() allocates this many bytes at once
         except (OSError, MemoryError) as error:
             raise _cannot_read(what, path, reason_of(error), expected) from None
