@@ -102,7 +102,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         self.why_none = ""
         self._handles: list[custom_operators.Handle] = []  # they must live until the session is created
         self._disabled: list[str] = []
-        self._folder: Path | None = None
+        self._folder = ""  # of external data
         self._options = layer_options("InferenceSession", None, leave)
         if isinstance(path_or_bytes, os.PathLike):
             path_or_bytes = os.fsdecode(path_or_bytes)
@@ -112,8 +112,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
             if contents:
                 if sess_options is None:
                     options = onnxruntime.SessionOptions()
-                    if self._folder is not None:
-                        options.add_session_config_entry(_FOLDER, str(self._folder.resolve()))
+                    if self._folder:
+                        options.add_session_config_entry(_FOLDER, self._folder)
                 prepare_options(options)
                 model = contents
                 kwargs["disabled_optimizers"] = {*(kwargs.get("disabled_optimizers") or ()), *self._disabled}
@@ -129,7 +129,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         self.why_none, self._handles = model.why_no_layers(), rewritten.handles
         self._disabled = disabled_optimizers(model.contents)
         if external and isinstance(source, str):
-            self._folder = Path(source).parent
+            self._folder = str(Path(source).parent.resolve())
         is_ours = any(opset.domain == custom_operators.DOMAIN for opset in rewritten.proto.opset_import)
         return serialized(rewritten.proto, source_label(source)) if is_ours else b""
 
@@ -187,20 +187,18 @@ def _is_onnx(path_or_bytes: Any, options: Any) -> bool:
 
 
 @contextmanager
-def _external_folder(options: Any, folder: Path | None) -> Iterator[None]:
+def _external_folder(options: Any, folder: str) -> Iterator[None]:
     """Set the folder of external data in a caller's options, and restore them: ONNX Runtime logs the second change."""
-    if options is None or folder is None:
+    before = folder
+    if options is not None and folder:
+        try:
+            before = options.get_session_config_entry(_FOLDER)
+        except RuntimeError:  # there is no such entry
+            before = ""
+    if before == folder:
         yield
         return
-    path = str(folder.resolve())
-    try:
-        before = options.get_session_config_entry(_FOLDER)
-    except RuntimeError:  # there is no such entry
-        before = ""
-    if before == path:
-        yield
-        return
-    options.add_session_config_entry(_FOLDER, path)
+    options.add_session_config_entry(_FOLDER, folder)
     try:
         yield
     finally:
