@@ -234,8 +234,8 @@ def write_node(
 
 def _attributes(layer: Layer) -> dict[str, Any]:
     attributes = op_attributes(layer.op)
-    for name in {"activation_alpha", "activation_beta", "clip"} & attributes.keys():
-        for value in np.ravel(attributes[name]):
+    for name in ("activation_alpha", "activation_beta", "clip"):
+        for value in np.ravel(attributes.get(name, ())):
             with np.errstate(over="ignore", under="ignore"):
                 rounded = np.float32(value)
             if value and (rounded == 0 or np.isinf(rounded)):
