@@ -125,6 +125,7 @@ class Child:
 
     def _died(self) -> DiedError:
         by_itself = self._ends_by_itself()
+        self._kill()  # if not: `close` would wait once more
         status = self.close()
         how = f"killed by {signal_name(-status)}" if status < 0 else f"exit status {status}"
         return DiedError(with_last_line(how if by_itself else "no longer answers", self._tail), status)

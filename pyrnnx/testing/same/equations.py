@@ -173,9 +173,9 @@ def _product(term: Term, gate: str, values: Values, weights: Mapping[str, Mappin
         elif factor in weights:
             product = product * weights[factor][gate]
         elif factor.startswith("(1-"):
-            product = product * (1 - values.get(factor[3:-1], np.zeros(())))
+            product = product * (1 - values.get(factor[3:-1], 0.0))
         else:
-            product = product * values.get(factor, np.zeros(()))  # a gate has no step before the first
+            product = product * values.get(factor, 0.0)  # a gate has no step before the first
     return product
 
 

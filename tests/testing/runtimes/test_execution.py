@@ -61,6 +61,8 @@ def of(value: Any) -> Function:
 
 # A function; the outcome of its case, and its message.
 ENDS: dict[str, tuple[Function, str, str]] = {
+    # It ends itself, or is ended: who comes first. In the first case, which is not tried twice.
+    "closes all files": (close_everything, "crashed", ""),
     "raises": (raise_(ValueError("no such\n\tthing")), "refused", "ValueError: no such thing"),
     "raises without words": (raise_(KeyError()), "refused", "KeyError"),
     "raises at length": (raise_(ValueError("x" * 10_000)), "refused", "ValueError: xxx"),
@@ -70,7 +72,6 @@ ENDS: dict[str, tuple[Function, str, str]] = {
     "exits as if all were well": (lambda case, arrays: os._exit(0), "crashed", "exit status 0"),
     "aborts with words": (complain_and_abort, "crashed", "killed by SIGABRT: terminate called: \\x1b[31mno \ufffd way"),
     "has died elsewhere": (raise_(CrashedError("killed by SIGSEGV")), "crashed", "killed by SIGSEGV"),
-    "closes all files": (close_everything, "crashed", ""),  # it ends itself, or is ended: who comes first
     "loops for ever": (loop, "timed out", "no result within 0.3 s"),
     "sleeps for ever": (lambda case, arrays: time.sleep(1e6), "timed out", "no result within 0.3 s"),
     "gives text": (of(("Y",)), "refused", "TypeError: output 0 is str of <U1; expected an array"),
