@@ -51,6 +51,7 @@ def test_links_work_in_a_clone_and_on_a_package_index() -> None:
     assert re.findall(r"\]\([\w/]+\.(?:md|svg)\)", published) == []
 
 
+@pytest.mark.e2e
 def test_speed_is_that_of_the_recorded_figures() -> None:
     figures = pytest.importorskip("figures", reason="needs matplotlib")
     tables = figures.read_tables(ROOT / "benchmarks/README.md")
@@ -59,6 +60,7 @@ def test_speed_is_that_of_the_recorded_figures() -> None:
         assert f"| {count} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} |" in README
 
 
+@pytest.mark.e2e
 def test_plot_shows_the_recorded_figures() -> None:
     figures = pytest.importorskip("figures", reason="needs matplotlib")
     shown = set(re.findall(r">(\d\.\d\d)<", (ROOT / "docs/static/speed.svg").read_text()))

@@ -161,6 +161,7 @@ def test_runtimes_that_agree_and_one_that_differs(ragged: str, tmp_path: Path) -
     assert all(list(speed["seconds"]) == ["pyrnnx", "ONNX Runtime", "OpenVINO"] for speed in found["speed"])
 
 
+@pytest.mark.e2e
 def test_a_constant_output_decides_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(verdicts.dropped(0, 0), tmp_path / "m.onnx")
     assert main(["check", str(tmp_path / "m.onnx"), "--against", "onnxruntime", "--no-speed"]) == 1

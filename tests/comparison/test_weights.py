@@ -36,7 +36,7 @@ def layer(op: RecurrentOp, weights: dict[str, Array], convention: Convention = C
 
 
 def differing(a: Layer, b: Layer) -> dict[tuple[str, str, str], float]:
-    return {(one.name, one.direction, one.gate): one.largest for one in compare(a, b).weights if one.largest}
+    return {(one.name, one.direction, one.gate): one.largest for one in compare_weights(a, b) if one.largest}
 
 
 @each_row("second", CONVENTIONS)

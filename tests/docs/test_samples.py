@@ -24,7 +24,6 @@ DOCS = ROOT / "docs"
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the tests stand without the documents")
 ELSEWHERE = {"stateful_irs.md"}  # tests/frontends/openvino/test_stateful_docs.py runs it, family by family
 SLOW = {"howto/shell.md"}  # each command is a process, and some start others
-SMOKE = "quickstart.md"  # the page that the default run reads
 COMMANDS = ("pyrnnx", "pytest")  # the others install something, or build these pages
 NOT_RUN = {"conformance.md", "reliability.md", "scale.md"}  # their commands take minutes, and have tests of their own
 DOCUMENTED = ("pyrnnx.reference", "pyrnnx.testing.same")
@@ -39,7 +38,7 @@ def page(name: str) -> Any:
     warned = pytest.mark.filterwarnings("ignore")  # of PyTorch and Keras, about each other and NumPy
     marks = [pytest.mark.torch, warned] if needs & set(OPTIONAL) else []
     slow = [pytest.mark.slow] if "silero" in needs or name in SLOW else []
-    return pytest.param(name, marks=marks + slow or ([] if name == SMOKE else [pytest.mark.e2e]))
+    return pytest.param(name, marks=marks + slow or [pytest.mark.e2e])
 
 
 def run_command(line: str) -> str:

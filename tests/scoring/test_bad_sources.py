@@ -62,8 +62,7 @@ BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-@each_row("name", BAD)
-@each_row("place", [0, 2])
+@each_row(("name", "place"), [*((name, 2) for name in BAD), ("no array", 0)])
 def test_bad_files(name: str, place: int, tmp_path: Path) -> None:
     source = write_npy(tmp_path / "in", ITEMS)
     spoil, words = BAD[name]

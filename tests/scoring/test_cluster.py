@@ -146,9 +146,14 @@ def lost(score: Score, words: str, do: Callable[[], object], **options: Any) -> 
     assert re.search(words, str(error.value))
 
 
-def test_a_worker(score: Score, tmp_path: Path) -> None:
-    """Results are those of the layer, and an error is that of the item."""
+def test_a_worker(score: Score) -> None:
+    """Results are those of the layer."""
     assert score(workers=1).workers == 1
+
+
+@pytest.mark.e2e
+def test_an_error_in_a_worker(tmp_path: Path) -> None:
+    """It is that of the item."""
     write_npy(tmp_path / "in", ITEMS[:3])
     (tmp_path / "in" / "001.npy").write_bytes(b"no array")
     with pytest.raises(PyrnnxError, match=r"item '001.npy': .*\(skip_errors=True skips it\)"):

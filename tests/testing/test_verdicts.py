@@ -12,7 +12,7 @@ import pytest
 import verdicts
 from layers import random_layer
 from planted_models import Planted, visible
-from rows import each_row
+from rows import each_row, few_rows
 from two_layers import two_layers
 
 from pyrnnx import OPENVINO_SEQUENCE, Activation, ArgumentError, Direction, Model, RecurrentOp, compare, load
@@ -61,7 +61,7 @@ def planted(name: str, suffix: str, folder: Path, *, lengths: bool, recognised: 
 
 @each_row("name", list(OPERATORS)[:2])
 def test_some_mistakes_in_models(name: str, tmp_path: Path) -> None:
-    assert planted(name, ".onnx", tmp_path, lengths=True, recognised=False, stride=64) > 1
+    assert planted(name, ".onnx", tmp_path, lengths=True, recognised=False, stride=128) > 0
 
 
 SWEEPS = [
@@ -73,7 +73,7 @@ SWEEPS = [
 
 @pytest.mark.parametrize(
     ("sweeps", "stride"),
-    [pytest.param(SWEEPS[::5], 32, marks=pytest.mark.slow), pytest.param(SWEEPS, 1, marks=pytest.mark.nightly)],
+    [pytest.param(SWEEPS[::9], 64, marks=pytest.mark.slow), pytest.param(SWEEPS, 1, marks=pytest.mark.nightly)],
     ids=["few", "every"],
 )
 def test_every_mistake_in_models(sweeps: Any, stride: int, tmp_path: Path) -> None:
@@ -135,7 +135,12 @@ REASONS = {
 }
 
 
-@each_row("name", PLANTED)
+# Each has the mechanism of another row, which runs by default.
+ALIKE = [f"{name}, another direction" for name in ("RNN", "RNN with states", "GRU", "LSTM")]
+ALIKE += ["last row of a table", "a row of a table turned", "late steps"]
+
+
+@few_rows("name", [name for name in PLANTED if name not in ALIKE], ALIKE)
 def test_planted_models(name: str) -> None:
     *protos, expected, with_itself = PLANTED[name]
     a, b = map(read_model, protos)
@@ -147,7 +152,7 @@ def test_planted_models(name: str) -> None:
     assert compare(a, a).verdict() == with_itself
 
 
-@each_row("name", ["mask", "a row by ids + 1", "a state with a default"])
+@each_row("name", ["mask", "a row by ids + 1"])
 def test_assert_same_and_the_command_have_the_verdict_of_compare(name: str, tmp_path: Path) -> None:
     a, b, expected, with_itself = PLANTED[name]
     paths = [str(tmp_path / f"{letter}.onnx") for letter in "ab"]
@@ -264,7 +269,7 @@ def verdicts_of(seeds: range, folder: Path) -> list[str]:
 
 
 def test_some_equal_pairs(tmp_path: Path) -> None:
-    assert set(verdicts_of(range(12), tmp_path)) == {"same"}
+    assert set(verdicts_of(range(6), tmp_path)) == {"same"}
 
 
 @pytest.mark.nightly

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rows import each_row, few_rows
+from rows import each_row
 
 from pyrnnx import ArgumentError
 from pyrnnx.testing.cases import NAMED, Case, make_arrays
@@ -58,7 +58,8 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-@few_rows("case", CASES[:1], CASES[1:], mark="e2e")
+@pytest.mark.e2e
+@each_row("case", CASES)
 def test_runs_models(case: Case, program: Path) -> None:
     runtime = CommandRuntime([sys.executable, str(program), "{folder}"])
     assert judge(run_one(runtime, case)).status == "right", case.name

@@ -31,7 +31,6 @@ REFUSED = {
     "openvino": ("LSTMSequence-1-defaults", "RNN-only-layout"),
     "onnx": ("RNN-f=Relu",),
 }
-SMOKE = ("onnxruntime",)  # of the default run
 
 
 def run(key: str, names: tuple[str, ...], status: str) -> None:
@@ -44,9 +43,8 @@ def run(key: str, names: tuple[str, ...], status: str) -> None:
         assert verdict.detail == "" if status == "right" else ": " in verdict.detail
 
 
-@pytest.mark.parametrize(
-    "key", [*SMOKE, *(pytest.param(key, marks=pytest.mark.e2e) for key in RIGHT if key not in SMOKE)]
-)
+@pytest.mark.e2e
+@pytest.mark.parametrize("key", RIGHT)
 def test_right(key: str) -> None:
     assert [*RIGHT] == [*RUNTIMES]
     run(key, RIGHT[key], "right")
