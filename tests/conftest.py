@@ -17,6 +17,7 @@ import wheels
 from hypothesis import HealthCheck, Phase, settings
 
 import pyrnnx
+from pyrnnx.frontends.onnx import session
 
 # Containers often disable bytecode. Each worker and each process of a test would then compile the package and the
 # rewritten tests again, a third of the time of a run.
@@ -24,6 +25,8 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Otherwise each worker of pytest would start a pool of spinning threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Otherwise the threads of new sessions would spin, half of the processor time of tests of models.
+session.ENTRIES["session.intra_op.allow_spinning"] = "0"
 # Otherwise OpenVINO's converter would start a process for each model and report it to a server.
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
 

@@ -43,8 +43,11 @@ OPTIMIZERS: Mapping[str, tuple[set[str], str]] = {
         "crashes the process at Transpose -> MatMul of float16 with a constant",
     ),
 }
-# Without it, a MatMul of dequantized weights may round its other factor to 8 bits, if no other node is dequantized.
-_ACCURACY = "session.qdq_matmulnbits_accuracy_level"
+# Entries of the configuration of sessions, unless their user sets others.
+ENTRIES = {
+    # Without it, a MatMul of dequantized weights may round its other factor to 8 bits, if no other node is dequantized.
+    "session.qdq_matmulnbits_accuracy_level": "1",
+}
 # Operators whose results differ from call to call.
 RANDOM = {
     *("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
@@ -114,10 +117,11 @@ def threads_of(options: Any) -> int:
 def prepare_options(options: Any) -> None:
     """Register the operators of pyrnnx in an onnxruntime.SessionOptions, and set what its user has not set."""
     options.register_custom_ops_library(custom_operators.library_path())
-    try:
-        options.get_session_config_entry(_ACCURACY)
-    except RuntimeError:  # there is no such entry
-        options.add_session_config_entry(_ACCURACY, "1")
+    for key, value in ENTRIES.items():
+        try:
+            options.get_session_config_entry(key)
+        except RuntimeError:  # noqa: PERF203  # there is no such entry
+            options.add_session_config_entry(key, value)
 
 
 def new_session(model: ModelProto, arrays: Mapping[str, AnyArray], options: Any, contents: Collection[str] = ()) -> Any:
