@@ -39,10 +39,10 @@ def same(results: Any, expected: Any) -> bool:
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("dtype", [float32, float64, float16], ids=str)
 def test_layers_compute_the_same_bits(cell: Any, dtype: Any) -> None:
-    """Every direction, layout and choice of inputs, in calls of changing shapes."""
+    """Every direction, layout and choice of inputs of an LSTM, in calls of changing shapes."""
     directions: tuple[Any, ...] = ("forward", "reverse", "bidirectional")
     rows = list(itertools.product(directions, ONNX_LAYOUTS, range(4)))
-    for direction, convention, choice in rows if dtype is float32 else rows[::5]:
+    for direction, convention, choice in rows if (cell, dtype) == ("LSTM", float32) else rows[::5]:
         layer = random_layer(RecurrentOp(cell, 5, direction), 3, dtype, convention=convention)
         names = [name for k, name in enumerate(CALL_INPUTS) if k == 0 or (choice >> (k > 1)) & 1]
         if not layer.op.has_cell_state:

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from lxml import etree
 from onnx_stacks import HEADS, Array, Graph, Stack
-from peers import run_onnxruntime, run_openvino
+from peers import compile_openvino, run_onnxruntime, run_openvino
 from rows import each_row, few_rows
 from whole_models import check_calls, onnxruntime_witness
 
@@ -42,10 +42,13 @@ def check(proto: onnx.ModelProto, path: Path, *calls: dict[str, Array], fixed: b
     assert [info.name for info in model.inputs] == [info.name for info in source.inputs]
     assert [info.name for info in model.outputs] == [info.name for info in source.outputs]
     assert [port.any_name for port in openvino.Core().read_model(path).inputs] == [info.name for info in model.inputs]
+    compiled = None if fixed else compile_openvino(path)
     for inputs in calls:
         expected = run_onnxruntime(proto, inputs)
         results = {
-            "OpenVINO": run_openvino(path, inputs, fixed=fixed),
+            "OpenVINO": run_openvino(path, inputs, fixed=True)
+            if compiled is None
+            else list(compiled(inputs).to_tuple()),
             "the IR": list(model(inputs).values()),
             "the ONNX model": list(source(inputs).values()),
         }
