@@ -172,7 +172,7 @@ def test_onnx_and_ir(tmp_path: Path) -> None:
     assert "first gate apart: i_in at step 0" in apart
 
 
-@pytest.mark.torch
+@pytest.mark.nightly
 def test_pytorch_side_by_side(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("onnxscript")

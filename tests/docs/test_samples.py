@@ -24,6 +24,7 @@ DOCS = ROOT / "docs"
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the tests stand without the documents")
 ELSEWHERE = {"stateful_irs.md"}  # tests/frontends/openvino/test_stateful_docs.py runs it, family by family
 SLOW = {"howto/shell.md"}  # each command is a process, and some start others
+NIGHTLY = {"howto/torch_model.md"}  # PyTorch's exporter takes half a minute; tests/frontends/onnx/exports has more
 COMMANDS = ("pyrnnx", "pytest")  # the others install something, or build these pages
 NOT_RUN = {"conformance.md", "reliability.md", "scale.md"}  # their commands take minutes, and have tests of their own
 DOCUMENTED = ("pyrnnx.reference", "pyrnnx.testing.same")
@@ -36,7 +37,7 @@ def page(name: str) -> Any:
     """A case: slow where it takes long or needs a model that is downloaded, torch where it needs that, else e2e."""
     needs = {sample.needs for sample in PAGES[name]}
     warned = pytest.mark.filterwarnings("ignore")  # of PyTorch and Keras, about each other and NumPy
-    marks = [pytest.mark.torch, warned] if needs & set(OPTIONAL) else []
+    marks = [pytest.mark.nightly if name in NIGHTLY else pytest.mark.torch, warned] if needs & set(OPTIONAL) else []
     slow = [pytest.mark.slow] if "silero" in needs or name in SLOW else []
     return pytest.param(name, marks=marks + slow or [pytest.mark.e2e])
 
