@@ -142,23 +142,20 @@ def test_unsteady_times_decide_nothing() -> None:
 
 @pytest.mark.e2e
 def test_runtimes_that_agree_and_one_that_differs(ragged: str, tmp_path: Path) -> None:
-    done = process("check", ragged, "--dim", "T=7", "--dim", "N=2", "--seed", "1")
+    done = process("check", ragged, "--dim", "T=7", "--dim", "N=2", "--seed", "1", "--no-speed")
     assert (done.returncode, done.stderr) == (1, "")
     assert "differs: the oracle agrees with pyrnnx (layer 'first', Y)" in " ".join(done.stdout.split())
     assert "(7, 2, 4)" in done.stdout
-    right, speed, worth = done.stdout.splitlines()[-3:]
-    assert right.startswith("Right: ONNX Runtime ")
-    assert speed.startswith("Speed: with 1 thread ")
-    assert worth.startswith("Worth it: ")
+    assert done.stdout.splitlines()[-1].startswith("Right: ONNX Runtime ")
     np.savez(tmp_path / "arrays.npz", X=np.ones((3, 2, 4), "f4"), lens=np.array([3, 3], "i4"))
-    done = process("check", ragged, "--json", "--input", str(tmp_path / "arrays.npz"))
+    done = process("check", ragged, "--json", "--against", "onnxruntime", "--input", str(tmp_path / "arrays.npz"))
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["agree"] is True
-    assert found["runtimes"]["OpenVINO"]["verdict"] == "agrees"
+    assert found["runtimes"]["ONNX Runtime"]["verdict"] == "agrees"
     assert found["layers"]["second"]["oracle"]["pyrnnx"]["status"] == "agrees"
     assert found["timed_sizes"] == {}
-    assert all(list(speed["seconds"]) == ["pyrnnx", "ONNX Runtime", "OpenVINO"] for speed in found["speed"])
+    assert all(list(speed["seconds"]) == ["pyrnnx", "ONNX Runtime"] for speed in found["speed"])
 
 
 @pytest.mark.e2e

@@ -256,7 +256,7 @@ def test_a_scheduler_that_is_not_there(score: Score, tmp_path: Path, monkeypatch
         score(scheduler=empty.address)
 
 
-@pytest.mark.e2e
+@pytest.mark.nightly
 def test_a_silent_scheduler(score: Score, tmp_path: Path) -> None:
     with scheduler(tmp_path, 2) as started:
         words = r"the scheduler was lost \(no answer within 6 seconds\); the same call"
@@ -265,7 +265,7 @@ def test_a_silent_scheduler(score: Score, tmp_path: Path) -> None:
         assert score(scheduler=started.address).resumed
 
 
-@pytest.mark.e2e
+@pytest.mark.nightly
 def test_workers_that_hang_or_die(score: Score, tmp_path: Path) -> None:
     """Another worker scores the parts of one that hangs; resumed, it changes nothing. Without workers, a run ends."""
     port = free_port()
@@ -302,8 +302,9 @@ task.score_part(job, part)
 STOP = "os.kill(os.getpid(), signal.SIGSTOP)"
 
 
-@pytest.mark.e2e
-@pytest.mark.parametrize("kind", ["npz", "zarr"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("npz", marks=pytest.mark.e2e), pytest.param("zarr", marks=pytest.mark.nightly)]
+)
 def test_a_worker_that_resumes_under_another_run(kind: str, source: Path, tmp_path: Path) -> None:
     """Stopped before or after it wrote its part, it cannot replace a part of the run that began meanwhile."""
     pytest.importorskip(kind if kind == "zarr" else "numpy")

@@ -10,7 +10,7 @@ import pytest
 from rows import each_row
 
 from pyrnnx import ArgumentError
-from pyrnnx.testing.cases import NAMED, Case, make_arrays
+from pyrnnx.testing.cases import NAMED, make_arrays
 from pyrnnx.testing.conformance import judge
 from pyrnnx.testing.runtimes import CommandRuntime, Execution, execute
 
@@ -46,8 +46,8 @@ print("noise")
 """
 
 
-def run_one(runtime: CommandRuntime, case: Case = CASE, timeout: float = 60.0) -> Execution:
-    (execution,) = execute(runtime, [case], timeout=timeout)
+def run_one(runtime: CommandRuntime, timeout: float = 60.0) -> Execution:
+    (execution,) = execute(runtime, [CASE], timeout=timeout)
     return execution
 
 
@@ -59,10 +59,9 @@ def program(tmp_path: Path) -> Path:
 
 
 @pytest.mark.e2e
-@each_row("case", CASES)
-def test_runs_models(case: Case, program: Path) -> None:
-    runtime = CommandRuntime([sys.executable, str(program), "{folder}"])
-    assert judge(run_one(runtime, case)).status == "right", case.name
+def test_runs_models(program: Path) -> None:
+    for execution in execute(CommandRuntime([sys.executable, str(program), "{folder}"]), CASES):
+        assert judge(execution).status == "right", execution.case.name
 
 
 # Shell commands with the folder as $0; the outcome of the case, and its message.
