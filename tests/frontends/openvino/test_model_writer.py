@@ -61,7 +61,7 @@ def check(proto: onnx.ModelProto, path: Path, *calls: dict[str, Array], fixed: b
         check_calls(run, witness, *calls, atol=TOLERANCE, label=who)
 
 
-@few_rows("stack", STACKS, OTHERS[::7], ids=str)
+@few_rows("stack", STACKS, OTHERS[::7], ids=str, mark="nightly")
 def test_stacks(stack: Stack, tmp_path: Path) -> None:
     """Batch and time are open: two calls of different sizes."""
     check(stack.model(), tmp_path / "stack.xml", stack.arrays(4, 3), stack.arrays(7, 2))

@@ -49,10 +49,10 @@ NEAR = [
 
 
 def of_each_twist(rows: list[Any]) -> list[int]:
-    """Return the places of rows that have every maker with each of its twists once, and all cells in turn."""
+    """Return the places of rows that have each twist once unrolled and once in a body, and all cells in turn."""
     groups: dict[Any, list[int]] = {}
     for place, (make, _, twist, *_) in enumerate(rows):
-        groups.setdefault((make, twist), []).append(place)
+        groups.setdefault((make is unrolled, twist), []).append(place)
     return [places[number % len(places)] for number, places in enumerate(groups.values())]
 
 
