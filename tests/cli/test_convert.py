@@ -127,6 +127,7 @@ def test_variables_become_inputs_and_outputs(tmp_path: Path) -> None:
     assert "was written but not compared" in done.stderr
 
 
+@pytest.mark.e2e
 def test_a_layer_of_keras(tmp_path: Path) -> None:
     pytest.importorskip("h5py")
     case = Case("LSTM", 5, random_weights("LSTM", 3, 5), {"direction": "forward"})

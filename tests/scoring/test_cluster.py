@@ -146,6 +146,7 @@ def lost(score: Score, words: str, do: Callable[[], object], **options: Any) -> 
     assert re.search(words, str(error.value))
 
 
+@pytest.mark.e2e
 def test_a_worker(score: Score) -> None:
     """Results are those of the layer."""
     assert score(workers=1).workers == 1
