@@ -35,7 +35,7 @@ INLINE void NAME(row_step)(const int nv, const int nb, V a, const REAL *R, ptrdi
 INLINE void NAME(row_product)(const int nv, const int nb, ptrdiff_t depth, V first, const REAL *x, const REAL *R,
                               ptrdiff_t R_block, const REAL *init, ptrdiff_t init_block, REAL *sums) {
     enum { IN_REGISTER = LANES < 4 ? LANES : 4 };
-    V sum[TILE_SUMS];
+    V sum[MAX_PART_SUMS];
 #pragma GCC unroll 16
     for (int j = 0; j < nb * nv; j++) sum[j] = LOAD(init + j / nv * init_block + j % nv * LANES);
 #pragma GCC unroll 4
@@ -146,9 +146,9 @@ INLINE void NAME(usual_steps)(const enum pyrnnx_usual usual, const int fixed, co
 #define DEFINE_STEPS(usual, fixed) \
     static void STEPS_NAME(usual, fixed)(const NAME(steps_args) *a) { NAME(usual_steps)(usual, fixed, a); }
 #define LIST_STEPS(usual, fixed) [usual][fixed] = STEPS_NAME(usual, fixed),
-#if HAVE_CODES /* float */
+#if HAVE_CODES && !defined MATRIX_MODEL /* float */
 #define STEPS_BLOCKS(X, usual) X(usual, 0) X(usual, 1) X(usual, 2) X(usual, 3) X(usual, 4)
-#else /* fewer, for the size of the library */
+#else /* fewer, for the size of the library, and to compile faster */
 #define STEPS_BLOCKS(X, usual) X(usual, 0) X(usual, 1)
 #endif
 #define STEPS_SHAPES(X) \
