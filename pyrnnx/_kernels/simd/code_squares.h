@@ -51,7 +51,7 @@ SQUARES INLINE void NAME(square_tile)(const int mr, const int nv, const int nb, 
 
 #define DEFINE_SQUARE_TILE(nv, nb, mr) \
     SQUARES static void SQUARE_TILE(nv, nb, mr)(const NAME(tile_args) *t) { \
-        NAME(square_tile)(SQUARES_FIT(nv, nb, mr) ? mr : 0, nv, nb, t); \
+        if (SQUARES_FIT(nv, nb, mr)) NAME(square_tile)(mr, nv, nb, t); \
     }
 #define LIST_SQUARE_TILE(nv, nb, mr) [nv][nb][mr] = SQUARE_TILE(nv, nb, mr),
 CODE_TILE_SHAPES(DEFINE_SQUARE_TILE)

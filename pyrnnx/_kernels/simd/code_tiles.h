@@ -65,7 +65,7 @@ DOT_TARGET INLINE void DOTTED(code_tile)(const int mr, const int nv, const int n
 
 #define DEFINE_CODE_TILE(nv, nb, mr) \
     DOT_TARGET static void CODE_TILE(nv, nb, mr)(const NAME(tile_args) *t) { \
-        DOTTED(code_tile)(TILE_FITS(nv, nb, mr) ? mr : 0, nv, nb, t); \
+        if (TILE_FITS(nv, nb, mr)) DOTTED(code_tile)(mr, nv, nb, t); \
     }
 #define LIST_CODE_TILE(nv, nb, mr) [nv][nb][mr] = CODE_TILE(nv, nb, mr),
 CODE_TILE_SHAPES(DEFINE_CODE_TILE)

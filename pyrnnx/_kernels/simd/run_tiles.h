@@ -100,6 +100,7 @@ INLINE void NAME(run_tile)(const int mr, const int width, const int weight_dtype
             for (int v = 0; v < width; v++) w[v] += k_bytes;
         }
     }
+#pragma GCC unroll 1 /* not peeled, to compile faster */
     for (; k < depth; k++) {
         NAME(tile_step)(mr, width, weight_dtype, sum, x, w, k);
 #pragma GCC unroll 16

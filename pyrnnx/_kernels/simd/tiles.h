@@ -153,6 +153,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weigh
     for (; mr == 1 && k + 4 <= depth; k += 4) /* a row has few operations in one k */
 #pragma GCC unroll 4
         for (int j = 0; j < 4; j++) NAME(blocks_step)(mr, nv, nb, weight_dtype, sum, x, w, k + j);
+#pragma GCC unroll 1 /* not peeled, to compile faster */
     for (; k < depth; k++) {
         if (mr > 1) __builtin_prefetch(t->next + NEXT_BYTES * k, 0, 3);
         NAME(blocks_step)(mr, nv, nb, weight_dtype, sum, x, w, k);
@@ -177,7 +178,7 @@ typedef void NAME(tile_function)(const NAME(tile_args) *);
 #define TILE_NAME(weight_dtype, nv, nb, mr) PX_CAT(tile_##weight_dtype##_##nv##_##nb##_##mr, REAL, t)
 #define DEFINE_TILE(weight_dtype, nv, nb, mr) \
     static void TILE_NAME(weight_dtype, nv, nb, mr)(const NAME(tile_args) *t) { \
-        NAME(tile)(TILE_FITS(nv, nb, mr) ? mr : 0, nv, nb, weight_dtype, t); \
+        if (TILE_FITS(nv, nb, mr)) NAME(tile)(mr, nv, nb, weight_dtype, t); /* else the compiler drops the body */ \
     }
 #define DEFINE_TILE_0(nv, nb, mr) DEFINE_TILE(0, nv, nb, mr)
 #define DEFINE_TILE_1(nv, nb, mr) DEFINE_TILE(1, nv, nb, mr)
