@@ -73,7 +73,7 @@ SWEEPS = [
 
 @pytest.mark.parametrize(
     ("sweeps", "stride"),
-    [pytest.param(SWEEPS[::9], 64, marks=pytest.mark.slow), pytest.param(SWEEPS, 1, marks=pytest.mark.nightly)],
+    [pytest.param(SWEEPS[::9], 32, marks=pytest.mark.slow), pytest.param(SWEEPS, 1, marks=pytest.mark.nightly)],
     ids=["few", "every"],
 )
 def test_every_mistake_in_models(sweeps: Any, stride: int, tmp_path: Path) -> None:
