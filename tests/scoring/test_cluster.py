@@ -31,7 +31,6 @@ import pyrnnx
 from pyrnnx import PyrnnxError
 from pyrnnx.scoring import run
 
-cluster: Any = pytest.importorskip("pyrnnx.scoring.cluster")  # needs distributed
 pytestmark = [
     # When processes end or connections break, distributed leaves sockets and loops to the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -45,6 +44,7 @@ Score = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("distributed")
     return write_npy(tmp_path_factory.mktemp("faults") / "in", ITEMS)
 
 
@@ -136,7 +136,7 @@ def lost(score: Score, words: str, do: Callable[[], object], **options: Any) -> 
     with pytest.MonkeyPatch.context() as patch:
 
         def lose() -> None:
-            patch.setattr(cluster, "PATIENCE", 6)  # after the workers have started
+            patch.setattr("pyrnnx.scoring.cluster.PATIENCE", 6)  # after the workers have started
             do()
 
         progress = Once(lose)
@@ -249,8 +249,8 @@ def test_a_scheduler_that_is_killed(score: Score, tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 def test_a_scheduler_that_is_not_there(score: Score, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "PATIENCE", 4)
-    monkeypatch.setattr(cluster, "ANSWER", 2)
+    monkeypatch.setattr("pyrnnx.scoring.cluster.PATIENCE", 4)
+    monkeypatch.setattr("pyrnnx.scoring.cluster.ANSWER", 2)
     with pytest.raises(PyrnnxError, match="does not answer"):
         score(scheduler=f"tcp://127.0.0.1:{free_port()}")
     with scheduler(tmp_path, 0) as empty, pytest.raises(PyrnnxError, match="fewer than 1 workers after 4 seconds"):

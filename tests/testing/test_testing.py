@@ -52,6 +52,7 @@ def test_the_names_are_there() -> None:
         pyrnnx.testing.missing  # noqa: B018
 
 
+@pytest.mark.e2e
 def test_nothing_is_imported_early() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

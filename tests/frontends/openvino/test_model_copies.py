@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import openvino_nets as nets
+import pytest
 
 from pyrnnx.frontends.openvino import BoundLayer, Model, read_model
 
@@ -58,6 +59,7 @@ else:
 """
 
 
+@pytest.mark.e2e
 def test_onnx_is_not_needed(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", CODE], check=True, env=environment, cwd=tmp_path)

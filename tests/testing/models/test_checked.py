@@ -39,6 +39,7 @@ def saved(folder: Path, **options: Any) -> Path:
     return path
 
 
+@pytest.mark.e2e
 def test_all_agree(tmp_path: Path) -> None:
     path = saved(tmp_path, cell="LSTM", lengths=True, static=True)
     found = check_model(path, dims={}, seed=2)
@@ -113,7 +114,9 @@ def test_runtimes_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(MODEL_RUNTIMES["openvino"]), "installed", lambda self: False)
     with pytest.raises(ArgumentError, match="openvino is not installed; `python -m pip install openvino` adds it"):
         check_model(path, ["openvino"])
-    assert [one.name for one in check_model(path).runtimes] == ["ONNX Runtime"]
+    found = check_model(path)
+    assert [(one.name, one.verdict) for one in found.runtimes] == [("ONNX Runtime", "agrees")]
+    assert all(judged.right for layer in found.layers for judged in layer.judged.values())
 
 
 def test_what_layers_took_and_gave(tmp_path: Path) -> None:

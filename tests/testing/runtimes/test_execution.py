@@ -99,7 +99,8 @@ def test_outputs_arrive_as_they_were_given() -> None:
         assert (execution.case.name, execution.status, shapes) == (name, "ran", expected)
 
 
-def test_the_run_goes_on_after_each_end() -> None:
+def test_the_run_goes_on_after_each_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyrnnx._internal.child_process.STOP_TIMEOUT", 0.5)
     function = FunctionRuntime(lambda case, arrays: ENDS[case.name][0](case, arrays))
     executions = list(execute(function, [Case(name, "RNN") for name in ENDS], timeout=SOON))
     for execution, (name, (_, status, detail)) in zip(executions, ENDS.items(), strict=True):

