@@ -58,11 +58,10 @@ sys.exit(os.waitstatus_to_exitcode(status) and 3)
 """
 
 
-OTHERS = [pytest.param(name, marks=pytest.mark.e2e) for name in CHILDREN if name != "calls"]
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-@pytest.mark.parametrize("name", ["calls", *OTHERS])
+@pytest.mark.parametrize("name", CHILDREN)
 def test_a_forked_process(name: str) -> None:
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT, CHILDREN[name]], timeout=60, check=False)
     assert done.returncode == 0

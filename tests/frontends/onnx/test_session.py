@@ -101,6 +101,7 @@ for folder in sys.argv[1:]:
 """
 
 
+@pytest.mark.e2e
 def test_faulty_optimizations_are_disabled(tmp_path: Path) -> None:
     """A process of its own runs the samples, which would end it."""
     assert FAULTY.keys() == OPTIMIZERS.keys()
@@ -193,6 +194,7 @@ for use in (
 """
 
 
+@pytest.mark.e2e
 def test_without_onnxruntime(tmp_path: Path) -> None:
     """Layers of plain models can be used; calls say what is missing."""
     onnx.save(lstm_model(), tmp_path / "model.onnx")

@@ -42,9 +42,9 @@ def check(proto: onnx.ModelProto, path: Path, *calls: dict[str, Array], fixed: b
     assert [info.name for info in model.inputs] == [info.name for info in source.inputs]
     assert [info.name for info in model.outputs] == [info.name for info in source.outputs]
     assert [port.any_name for port in openvino.Core().read_model(path).inputs] == [info.name for info in model.inputs]
-    compiled = None if fixed else compile_openvino(path)
+    compiled, witness = None if fixed else compile_openvino(path), onnxruntime_witness(proto)
     for inputs in calls:
-        expected = run_onnxruntime(proto, inputs)
+        expected = witness(inputs)
         results = {
             "OpenVINO": run_openvino(path, inputs, fixed=True)
             if compiled is None
@@ -56,7 +56,6 @@ def check(proto: onnx.ModelProto, path: Path, *calls: dict[str, Array], fixed: b
             for name, a, b in zip((info.name for info in model.outputs), arrays, expected, strict=True):
                 assert (a.shape, a.dtype) == (b.shape, b.dtype), (who, name)
                 np.testing.assert_allclose(a, b, atol=TOLERANCE, rtol=0, err_msg=f"{who}: {name}")
-    witness = onnxruntime_witness(proto)
     for who, run in {"the IR": model, "the ONNX model": source}.items():
         check_calls(run, witness, *calls, atol=TOLERANCE, label=who)
 

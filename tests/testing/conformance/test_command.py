@@ -33,6 +33,7 @@ def here(*arguments: str, cwd: Path | str = TESTS) -> subprocess.CompletedProces
     return command.pyrnnx("conformance", *arguments, cwd=cwd)
 
 
+@pytest.mark.e2e
 def test_right(tmp_path: Path) -> None:
     done = here("pyrnnx", *FEW, "--json", "r.json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

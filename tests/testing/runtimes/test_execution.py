@@ -250,6 +250,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     del sys.modules["my_functions"]
 
 
+@pytest.mark.e2e
 def test_what_can_be_pickled_runs_in_a_fresh_interpreter_else_in_a_fork(module: Any) -> None:
     def local(case: Case, arrays: Mapping[str, Array]) -> Any:
         return module.function(case, arrays)

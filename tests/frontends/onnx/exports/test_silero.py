@@ -21,6 +21,7 @@ TOLERANCE = 1e-5
 REDUCED = {"bfloat16": (0.009, 0.013), "int8": (0.043, 0.24)}
 
 
+@pytest.mark.e2e
 def test_layer(silero_models: Path) -> None:
     pytest.importorskip("onnxruntime")
     model = onnx.load(str(silero_models / "silero_vad_16k_sequence.onnx"))
