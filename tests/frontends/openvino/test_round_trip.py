@@ -36,7 +36,7 @@ def run_written(path: Path, drawn: Drawn) -> tuple[Array, ...]:
     return drawn.as_onnx([results[port] for port in compiled.outputs])
 
 
-@few_rows("seed", range(0, 60, 10), range(500), mark="nightly")
+@few_rows("seed", range(0, 60, 20), range(500), mark="nightly")
 def test_node_to_ir_to_onnx(seed: int, tmp_path: Path) -> None:
     drawn = draw(seed)
     layer, expected, inputs = drawn.layer(), drawn.expected(), drawn.ir_inputs()

@@ -18,6 +18,8 @@ from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.operators.layers import QuantizedLayer
 from pyrnnx.testing.numbers import Array
 
+pytestmark = pytest.mark.e2e
+
 Run = Callable[[Mapping[str, Array]], dict[str, Array]]
 STREAMED = [model for model in MODELS if model.state]
 # 200 steps of a contracting recurrence in float32, a convolution before it sums some hundred terms: a few hundred times
@@ -74,7 +76,6 @@ def ocr_models(fetch_wheel: FetchWheel) -> dict[str, Path]:
     return {model.name: fetch_wheel(model.wheel) / model.path for model in MODELS if model.name.startswith("ddddocr")}
 
 
-@pytest.mark.e2e
 @pytest.mark.parametrize("width", [96, 117])
 def test_ocr(ocr_models: dict[str, Path], width: int) -> None:
     path, image = ocr_models["ddddocr common"], picture(width)
@@ -84,7 +85,6 @@ def test_ocr(ocr_models: dict[str, Path], width: int) -> None:
     np.testing.assert_array_equal(result.argmax(-1), expected.argmax(-1))
 
 
-@pytest.mark.e2e
 @pytest.mark.parametrize("width", [96, 120])
 def test_quantized_ocr(ocr_models: dict[str, Path], width: int) -> None:
     path, image = ocr_models["ddddocr common_old"], picture(width)
@@ -109,7 +109,6 @@ def test_quantized_ocr(ocr_models: dict[str, Path], width: int) -> None:
     np.testing.assert_array_equal(result.argmax(-1), expected.argmax(-1))
 
 
-@pytest.mark.e2e
 def test_a_word_splitter_of_int8(fetch_wheel: FetchWheel) -> None:
     """Reshape behind Transpose between quantized LSTMs; 20 inputs of three lengths."""
     path = fetch_wheel("dksplit==1.0.2") / "dksplit" / "models" / "dksplit-int8.onnx"

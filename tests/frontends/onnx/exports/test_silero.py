@@ -20,8 +20,9 @@ TOLERANCE = 1e-5
 # Largest move of Y and of the cell state, as the docstring of Layer states them, rounded up.
 REDUCED = {"bfloat16": (0.009, 0.013), "int8": (0.043, 0.24)}
 
+pytestmark = pytest.mark.e2e
 
-@pytest.mark.e2e
+
 def test_layer(silero_models: Path) -> None:
     pytest.importorskip("onnxruntime")
     model = onnx.load(str(silero_models / "silero_vad_16k_sequence.onnx"))

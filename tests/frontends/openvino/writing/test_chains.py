@@ -82,7 +82,7 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-@few_rows("seed", range(10), range(10, 1000), mark="nightly")
+@few_rows("seed", range(5), range(5, 1000), mark="nightly")
 def test_chains(seed: int, tmp_path: Path) -> None:
     """Operators are drawn one after the other, with a Transpose between most of them."""
     rng = np.random.default_rng(seed)
