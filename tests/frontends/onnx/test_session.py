@@ -101,7 +101,6 @@ for folder in sys.argv[1:]:
 """
 
 
-@pytest.mark.e2e
 def test_faulty_optimizations_are_disabled(tmp_path: Path) -> None:
     """A process of its own runs the samples, which would end it."""
     assert FAULTY.keys() == OPTIMIZERS.keys()
