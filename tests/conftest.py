@@ -1,4 +1,4 @@
-"""Hypothesis profiles, the selection of collected files, and wheels of real models in pytest's cache directory."""
+"""The selection of collected files, settings that tests change, and wheels of real models in pytest's cache directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import rows
 import wheels
-from hypothesis import HealthCheck, Phase, settings
 
 import pyrnnx
 from pyrnnx.frontends.onnx import session
@@ -29,16 +28,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 session.ENTRIES["session.intra_op.allow_spinning"] = "0"
 # Otherwise OpenVINO's converter would start a process for each model and report it to a server.
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
-
-# `HYPOTHESIS_PROFILE=dev pytest ...` runs random examples, `ci` many; the default runs the same on every machine.
-settings.register_profile("default", derandomize=True, deadline=None, max_examples=20)
-settings.register_profile("ci", derandomize=True, deadline=None, max_examples=500)
-settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
-# for tests/mutation, which needs only a failure, not the smallest example
-settings.register_profile(
-    "mutation", derandomize=True, deadline=None, max_examples=60, phases=[Phase.explicit, Phase.generate]
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 SILERO = "silero-vad==6.2.3"
 FetchWheel = Callable[[str], Path]

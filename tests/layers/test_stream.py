@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from layers import bfloat16, random_layer
 from rows import each_row
 
@@ -44,23 +42,15 @@ def arranged(array: Any, argument: str, convention: Convention, back: bool = Fal
     return rearrange(array, *(reversed(axes) if back else axes))
 
 
-@st.composite
-def pushes(draw: st.DrawFn) -> tuple[int, list[list[int]]]:
-    """A batch size, and for each push how many steps each row has in it; many have none."""
-    N = draw(st.integers(1, 5))
-    return N, draw(st.lists(st.lists(st.integers(0, 4), min_size=N, max_size=N), min_size=1, max_size=6))
-
-
 @each_row("convention", CONVENTIONS.values(), ids=CONVENTIONS)
 @each_row("cell", CELLS)
-@settings(max_examples=10)
-@given(drawn=pushes(), seed=st.integers(0, 99))
-def test_pushes_give_the_whole(
-    cell: CellName, convention: Convention, drawn: tuple[int, list[list[int]]], seed: int
-) -> None:
-    N, lengths = drawn
+@each_row("seed", range(10))
+def test_pushes_give_the_whole(cell: CellName, convention: Convention, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    N = int(rng.integers(1, 6))
+    lengths = rng.integers(0, rng.integers(1, 6), (rng.integers(1, 7), N))  # steps of each row in each push
     totals = np.sum(lengths, axis=0)
-    X = np.random.default_rng(seed).normal(size=(totals.max(), N, I)).astype(np.float32)
+    X = rng.normal(size=(totals.max(), N, I)).astype(np.float32)
     layer = layer_of(cell, convention)
     zero = layer.stream(N).state
     whole = layer.run(arranged(X, "X", convention), totals.astype(np.int32), *zero)
@@ -104,13 +94,11 @@ DTYPES: dict[str, Any] = {"float32": np.float32, "float64": np.float64, "float16
 @each_row("dtype", DTYPES)
 @each_row("convention", [CANONICAL, OPENVINO_SEQUENCE], ids=lambda convention: convention.name)
 @each_row("cell", CELLS)
-@settings(max_examples=3)
-@given(sizes=st.lists(st.integers(0, 5), min_size=1, max_size=8), seed=st.integers(0, 99), restored=st.booleans())
-def test_any_chunks_give_the_whole_bit_for_bit(
-    cell: CellName, convention: Convention, dtype: str, sizes: list[int], seed: int, restored: bool
-) -> None:
-    layer, N = layer_of(cell, convention, DTYPES[dtype]), 3
-    X = np.random.default_rng(seed).normal(size=(sum(sizes), N, I)).astype(DTYPES[dtype])
+@each_row("seed", range(3))
+def test_any_chunks_give_the_whole_bit_for_bit(cell: CellName, convention: Convention, dtype: str, seed: int) -> None:
+    layer, N, rng = layer_of(cell, convention, DTYPES[dtype]), 3, np.random.default_rng(seed)
+    sizes = rng.integers(0, 6, rng.integers(2, 9)).tolist()
+    X = rng.normal(size=(sum(sizes), N, I)).astype(DTYPES[dtype])
     lens = [len(X)] * N
     zeros = [state.astype(layer.dtype) for state in layer.stream(N).state]
     Y, *last = layer.run(arranged(X, "X", convention), lens, *zeros)
@@ -118,7 +106,7 @@ def test_any_chunks_give_the_whole_bit_for_bit(
     for size in sizes:
         parts.append(stream.push(arranged(X[begin : begin + size], "X", convention)))
         begin += size
-        if restored:  # in another stream, which goes on from there
+        if seed:  # in another stream, which goes on from there
             stream, state = layer.stream(N), stream.state
             stream.state = state
     whole = np.concatenate(parts, axis=convention.axes_of("Y").index("T"))

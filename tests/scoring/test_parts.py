@@ -6,18 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from rows import each_row
 
 from pyrnnx.scoring.plan import PARTS, SMALL, boundaries
 from pyrnnx.scoring.task import SHARES, Job
 
-SIZES = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
 
-
-@settings(max_examples=80)
-@given(SIZES, st.integers(1, 10**8))
-def test_boundaries(sizes: list[int], memory: int) -> None:
+@each_row("seed", range(80))
+def test_boundaries(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 10 ** rng.integers(0, 8), rng.integers(1, 61)).tolist()
+    memory = int(10 ** rng.uniform(0, 8))
     starts = boundaries(np.array(sizes, np.int64), memory)
     assert starts[0] == 0
     assert starts[-1] == len(sizes)
@@ -32,9 +31,11 @@ def test_many_parts_of_much_data() -> None:
     assert len(boundaries(np.full(100, SMALL // 100, np.int64), 10**12)) == 2
 
 
-@settings(max_examples=80)
-@given(st.lists(st.integers(0, 20), max_size=40), st.booleans(), st.integers(1, 7))
-def test_batches(lengths: list[int], mixes: bool, rows: int) -> None:
+@each_row("mixes", [False, True])
+@each_row("seed", range(40))
+def test_batches(mixes: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths, rows = rng.integers(0, rng.integers(1, 22), seed).tolist(), int(rng.integers(1, 8))
     subject = SimpleNamespace(mixes_lengths=mixes, pushes=True)
     scorer = SimpleNamespace(rows=rows, subject=subject, size=lambda length, step: length * step)
     job: Any = SimpleNamespace(scorer=scorer, memory=SHARES * 60)

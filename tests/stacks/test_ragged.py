@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from layers import DTYPES
 from rows import each_row
 from stacks import STACKS, I, random_inputs, random_stack, random_states
@@ -59,9 +57,10 @@ def assert_each_alone(stack: Stack, X: list[Array], initial: list[Any], toleranc
 
 @each_row("batch_first", [False, True])
 @each_row("name", STACKS)
-@settings(max_examples=4)
-@given(lengths=st.lists(st.integers(0, 12), min_size=1, max_size=9), seed=st.integers(0, 99))
-def test_each_sequence_as_if_alone(name: str, batch_first: bool, lengths: list[int], seed: int) -> None:
+@each_row("seed", range(4))
+def test_each_sequence_as_if_alone(name: str, batch_first: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 13, rng.integers(1, 10)).tolist()
     stack = random_stack(name, batch_first=batch_first)
     h, c = random_states(stack, len(lengths), seed)
     initial: list[Any] = [h, c] if stack.output_names[-1] == "Y_c" else [h]
@@ -92,12 +91,15 @@ def test_results_share_no_memory() -> None:
     assert not any(np.shares_memory(a, b) for k, a in enumerate(Y) for b in [*Y[:k], *X])
 
 
-@given(st.lists(st.integers(0, 1000), max_size=50))
-def test_buckets(lengths: list[int]) -> None:
+@each_row("longest", [0, 4, 1000])
+@each_row("seed", range(10))
+def test_buckets(longest: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, longest + 1, 7 * seed).tolist()
     found = list(buckets(lengths))
     assert sorted(k for rows in found for k in rows) == list(range(len(lengths)))
-    longest = [lengths[k] for rows in found for k in rows]
-    assert longest == sorted(longest, reverse=True)
+    in_order = [lengths[k] for rows in found for k in rows]
+    assert in_order == sorted(in_order, reverse=True)
     for rows in found:
         assert len(rows) * lengths[rows[0]] <= MAX_PADDING * sum(lengths[k] for k in rows)
 

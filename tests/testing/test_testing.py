@@ -15,7 +15,7 @@ import numpy as np
 import pyrnnx
 
 def others():
-    names = {"onnx", "google", "onnxruntime", "lxml", "openvino", "torch", "keras", "h5py", "hypothesis", "pytest"}
+    names = {"onnx", "google", "onnxruntime", "lxml", "openvino", "torch", "keras", "h5py", "pytest"}
     return sorted((names | {"ml_dtypes", "scipy"}) & {name.partition(".")[0] for name in sys.modules})
 
 before = set(sys.modules)
