@@ -1,4 +1,4 @@
-"""The selection of collected files, settings that tests change, and wheels of real models in pytest's cache directory."""
+"""Selection of collected files, settings that tests change, and wheels of real models in pytest's cache directory."""
 
 from __future__ import annotations
 
