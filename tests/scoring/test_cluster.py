@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +33,7 @@ from pyrnnx import PyrnnxError
 from pyrnnx.scoring import run
 
 pytestmark = [
+    pytest.mark.skipif(find_spec("distributed") is None, reason="needs distributed"),
     # When processes end or connections break, distributed leaves sockets and loops to the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -44,7 +46,6 @@ Score = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("distributed")
     return write_npy(tmp_path_factory.mktemp("faults") / "in", ITEMS)
 
 
