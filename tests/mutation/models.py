@@ -8,7 +8,7 @@ FAULTS = faults(r"""
 a session ignores changed settings [frontends/onnx/session.py]
         if before is not settings:\n            more
         if before is None:\n            more
-    tests/frontends/onnx/test_programs.py tests/frontends/onnx/test_fork.py
+    tests/frontends/onnx/test_programs.py
 calls that replace defaults run with those of the file [frontends/onnx/session.py]
     is_plain = self._defaults.isdisjoint(inputs)
     is_plain = True
