@@ -76,7 +76,7 @@ def undetected(operator: str) -> set[str]:
     return {words for words, is_detected in found.items() if not is_detected}
 
 
-@few_rows("operator", ["RNN"], ["GRU", "LSTM"], mark="nightly")
+@few_rows("operator", ["RNN"], ["GRU", "LSTM"])
 def test_usual_mistakes_are_detected(operator: str) -> None:
     """No activation of a case exceeds its argument, so that an RNN's H is within clip."""
     assert undetected(operator) <= {"clip bounded H, too"}

@@ -163,7 +163,7 @@ def port(name: str, layer: Layer, edits: dict[str, str]) -> Callable[..., Any]:
     return function
 
 
-@few_rows(("bug", "name", "edits", "words"), BUGS[::6], [row for row in BUGS if row not in BUGS[::6]], repr, "nightly")
+@few_rows(("bug", "name", "edits", "words"), BUGS[::6], [row for row in BUGS if row not in BUGS[::6]], repr)
 def test_bugs_of_ports_are_named(bug: str, name: str, edits: dict[str, str], words: str) -> None:
     layer = random_layer(OPERATORS[name], I, np.float64)
     lengths = {"sequence_lens": [6, 0, 2]} if name == "rows" else {}
