@@ -244,7 +244,9 @@ class Modules(build_ext):
 
     def digest(self, source: str, macros: list[tuple[str | None, ...]], arguments: list[str]) -> str:
         """Return a digest of the preprocessed source (with its headers), the compiler and its flags."""
-        command = [*self.compiler.compiler_so, *arguments]
+        # Warnings do not change objects, and each version of Python has others; -Wa and -Wp are passed on.
+        flags = (*self.compiler.compiler_so, *arguments)
+        command = [flag for flag in flags if not flag.startswith("-W") or flag.startswith(("-Wa,", "-Wp,"))]
         defined = [
             f"-U{name}" if not value else f"-D{name}" if value[0] is None else f"-D{name}={value[0]}"
             for name, *value in (*self.compiler.macros, *macros)
