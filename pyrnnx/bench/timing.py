@@ -53,7 +53,7 @@ def measure(
     clock: Callable[[], float] = time.perf_counter,
     progress: Callable[[str], object] = lambda text: None,
 ) -> Timings:
-    """Time calls against each other; short calls are repeated, and run untimed before each timing.
+    """Time calls against each other; short calls are repeated. Each timing follows untimed calls.
 
     With more than one of `threads`, each timing waits until idle threads have stopped spinning, and then until threads
     have settled on cores. After `max_time` seconds no further round begins, but not before MIN_ROUNDS. One timing is of
@@ -76,7 +76,7 @@ def measure(
                     settled = time.perf_counter() + SETTLING_TIME
                     while time.perf_counter() < settled:
                         call()
-                _elapsed(call, math.ceil(repetitions[name] / 4) if repetitions[name] > 1 else 0, clock)
+                _elapsed(call, math.ceil(repetitions[name] / 4), clock)
                 seconds[name].append(_elapsed(call, repetitions[name], clock) / repetitions[name])
     return Timings(seconds)
 

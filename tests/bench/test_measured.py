@@ -17,7 +17,7 @@ from two_layers import two_layers
 from pyrnnx import ArgumentError, PyrnnxError
 from pyrnnx.bench import peers
 from pyrnnx.bench.measured import difference, measure_case, measure_model
-from pyrnnx.bench.timing import milliseconds
+from pyrnnx.bench.timing import measure, milliseconds
 from pyrnnx.bench.workload import Case
 
 pytestmark = pytest.mark.skipif(None in map(find_spec, ("onnxruntime", "openvino")), reason="needs both runtimes")
@@ -34,6 +34,15 @@ def test_an_operator(dtype: str) -> None:
     assert list(found.ratios) == NAMES[1:]
     assert found.what == f"GRU 5,2,3,4 {dtype}"
     assert json.loads(json.dumps(found.to_dict()))["median"] == found.medians
+
+
+def test_no_timing_pays_for_the_call_of_another_library() -> None:
+    ran: list[str] = []
+    calls = {name: lambda name=name: ran.append(name) for name in "ab"}
+    measure(calls, 5, clock=lambda: float(len(ran)))  # a call takes a second, so it is not repeated
+    rounds = ran[-20:]
+    assert rounds[::2] == rounds[1::2]
+    assert sorted(rounds) == ["a"] * 10 + ["b"] * 10
 
 
 def test_a_peer_that_is_wrong_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
