@@ -38,8 +38,9 @@ cdef unsigned long main_thread = 0
 cdef enum:
     MAX_TEAMS = 128
     STATE_BYTES = 1 << 21       # of a row block: states, and X and projected of one step
-    CHUNK_BYTES = 1 << 16       # of a chunk, X and projected: the system would map a larger one again for each call
-    MAX_CHUNK_BYTES = 1 << 22   # of a chunk if W, which each chunk reads again, is larger
+    CHUNK_BYTES = 1 << 16       # of a chunk, X and projected; of a larger one if W, which each chunk reads again, is larger,
+    NEAR_CHUNK_BYTES = 1 << 18  # which stays in the second-level cache with panels,
+    FAR_CHUNK_BYTES = 1 << 22   # and if W is as large as this, so that W and R are far away
     SPLIT_BYTES = 1 << 20       # of split rows, which fit the second-level cache with the weights
     SPLIT_X_BYTES = 1 << 21     # of split rows of X of one time step, which are read fewer times
     MATRIX_BLOCK = 32           # rows in one product of matrices
@@ -122,7 +123,8 @@ cdef void size_blocks(Plan *plan) noexcept nogil:
             plan.rows = (plan.rows + blocks - 1) // blocks
         plan.chunk_rows = plan.rows * max(call.seq_length, 1)
         if plan.chunk_rows * step > CHUNK_BYTES:
-            plan.chunk_rows = max(CHUNK_BYTES, min(weights // 4, MAX_CHUNK_BYTES)) // step
+            most = FAR_CHUNK_BYTES if weights >= FAR_CHUNK_BYTES else min(weights, NEAR_CHUNK_BYTES)
+            plan.chunk_rows = max(CHUNK_BYTES, most) // step
     if call.coding != NULL:
         plan.rows, row_bytes = call.batch_size, call.input_size * call.itemsize
     plan.chunk_rows = min(max(plan.chunk_rows, plan.rows), plan.rows * max(call.seq_length, 1))
