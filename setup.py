@@ -61,7 +61,7 @@ MODULES = {
     "operands": [],
     "plan": ["threads/threads.c"],
     "pipeline": [],
-    "streams": [],
+    "entries": [],
     "digest": [],
     "blas.engine": [],
     "calls": [],
@@ -76,7 +76,7 @@ MODULES = {
 if MODEL:
     MODULES["engines"].insert(0, "simd/amx_model.c")
 # Compile time matters more than speed in the model; size in modules that check and pass arguments, which -O3 makes no
-# faster. Short calls and pushes spend their time in packed_layer and streams, which are not among them.
+# faster. Short calls and pushes spend their time in packed_layer and entries, which are not among them.
 MORE_ARGUMENTS = {"amx_model.c": ["-O1"]}
 if not (DEBUG or COVERAGE or sys.platform == "win32"):
     SMALL = ["engines", "plan", "pipeline", "calls", "declared"]

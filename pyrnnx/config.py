@@ -74,7 +74,7 @@ def _physical_cores() -> int:
 
 
 ISA = _choose_isa()
-_num_threads = _physical_cores()
+calls.set_num_threads(_physical_cores())
 _batch_invariant = _choice("PYRNNX_BATCH_INVARIANT", SWITCHES) == "1"
 calls.set_batch_invariant(_batch_invariant)
 _memory_limit = 4 * 2**30
@@ -83,7 +83,7 @@ _settings = object()
 
 def get_num_threads() -> int:
     """Return the maximum number of threads of a call; initially the physical cores that this process may use."""
-    return _num_threads
+    return calls.get_num_threads()
 
 
 def set_num_threads(n: int) -> None:
@@ -96,10 +96,9 @@ def set_num_threads(n: int) -> None:
     ArgumentError
         `n` is no integer in that range.
     """
-    global _num_threads, _settings  # noqa: PLW0603  # settings of the process
-    _num_threads = integer(
-        "set_num_threads", "n", n, 1, MOST_THREADS, expected=f"a positive integer, at most {MOST_THREADS}"
-    )
+    global _settings  # noqa: PLW0603  # settings of the process
+    expected = f"a positive integer, at most {MOST_THREADS}"
+    calls.set_num_threads(integer("set_num_threads", "n", n, 1, MOST_THREADS, expected=expected))
     _settings = object()
 
 
@@ -190,7 +189,7 @@ def get_config() -> dict[str, Any]:
         "engine": "blas" if ISA == "blas" else "simd",
         "instruction_set": None if ISA == "blas" else ISA,
         "supported": [*engines.supported(), "blas"],
-        "threads": _num_threads,
+        "threads": get_num_threads(),
         "batch_invariant": _batch_invariant,
         "memory_limit": _memory_limit,
         "machine": platform.machine(),

@@ -9,6 +9,9 @@ from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.threads cimport Once
 
 
+cdef int num_threads            # the maximum of a call; read and written as a flag of threads/
+
+
 cdef struct SplitWeights:
     # W and R of all directions for matrices; the fields from `memory` on are initially zero.
     const Matrices *matrices    # NULL: not worthwhile

@@ -13,6 +13,7 @@ from pyrnnx._kernels.tables cimport CELL_ROWS
 from pyrnnx._kernels.threads cimport load_flag, once_begin, once_done, once_end, store_flag
 
 cdef int batch_invariant = False
+num_threads = 1
 
 cdef enum:
     ONE_CALL_ROWS = 1024    # fewest rows, over all time steps, for which splitting W and R pays in one call
@@ -21,6 +22,16 @@ cdef enum:
 def set_batch_invariant(bint value) -> None:
     """Set whether each row's bits equal those of a batch of that row alone, in calls that begin afterwards."""
     store_flag(&batch_invariant, value)
+
+
+def get_num_threads() -> int:
+    """Return the maximum number of threads of a call."""
+    return load_flag(&num_threads)
+
+
+def set_num_threads(int n) -> None:
+    """Set the maximum number of threads of calls that begin afterwards."""
+    store_flag(&num_threads, n)
 
 
 cdef bint set_state(const Packed *packed, const Call *call, const Taken *taken, Array *state) noexcept nogil:

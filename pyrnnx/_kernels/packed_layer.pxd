@@ -31,4 +31,5 @@ cdef class PackedLayer:
     cdef bint is_like_state(self, cnp.ndarray a, cnp.ndarray state)
     cdef bint read_inputs(self, Call *call, X, initial_h, initial_c, cnp.dtype state_dtype)
     cdef cnp.ndarray read_lengths(self, lengths, Call *call)
+    cpdef tuple run(self, int threads, X, lengths, initial_h, initial_c, bint wide_states=*, tuple out=*)
     cpdef cnp.ndarray push(self, X, cnp.ndarray h, cnp.ndarray c, out=*, cnp.ndarray h_next=*, cnp.ndarray c_next=*)

@@ -308,7 +308,7 @@ cdef class PackedLayer:
             call.Y_c = as_output(Y_c, &self.packed.state)
         return (Y, Y_h, Y_c) if has_cell_state else (Y, Y_h)
 
-    def run(self, int threads, X, lengths, initial_h, initial_c, bint wide_states=False, tuple out=None):
+    cpdef tuple run(self, int threads, X, lengths, initial_h, initial_c, bint wide_states=False, tuple out=None):
         """Return Y, Y_h and, for an LSTM, Y_c, in the caller's arrangement.
 
         Return None if X, a state or an array of `out` cannot be read or written in place, or if `lengths` do not match

@@ -13,6 +13,7 @@ import numpy as np
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.immutable import frozen
+from pyrnnx._kernels.entries import LayerEntry
 from pyrnnx._kernels.packed_layer import PackedLayer
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.layers import results
@@ -32,7 +33,7 @@ CONSTANTS = CALL_ARGUMENTS[1:]  # call arguments that a layer may supply itself
 _layers: WeakValueDictionary[Any, Layer] = WeakValueDictionary()
 
 
-class Layer(Described):
+class Layer(Described, LayerEntry):
     """A recurrent operator with its weights, prepared once for many calls.
 
     A layer is immutable, thread-safe, and can be pickled and copied.
@@ -114,7 +115,7 @@ class Layer(Described):
         self.constants: Mapping[str, AnyArray] = MappingProxyType(
             {} if constants is None else self._read_constants(constants)
         )
-        # A call with these arguments goes to the kernels unchecked (see `run`).
+        # A call with these arguments goes to the kernels unchecked (see `_run_checked`).
         self._needs_lengths = "sequence_lens" in convention.required
         self._needs_states = "initial_h" in convention.required
         self._length_dtypes = tuple(map(np.dtype, convention.length_dtypes))
@@ -125,7 +126,6 @@ class Layer(Described):
             equal = self._equal_layer()
             self._is_shared = equal is not None
             self.weights: Mapping[str, AnyArray]
-            self._packed: PackedLayer
             if equal is not None:
                 self._kept, self.weights, self._packed = equal._kept, equal.weights, equal._packed
             else:
@@ -134,6 +134,7 @@ class Layer(Described):
         except (MemoryError, OverflowError, ValueError) as error:  # sizes beyond memory, an address or a C int
             shapes = ", ".join(f"{key} {array.shape}" for key, array in weights.items())
             raise ArgumentError(f"{self.label}: the weights cannot be prepared: {shapes} ({error})") from error
+        self._is_plain = not (self.constants or self._needs_lengths or self._needs_states)
 
     def _equal_layer(self) -> Layer | None:
         """Return an equal layer that is alive, whose arrays this one can use; None if there is none."""
@@ -146,7 +147,7 @@ class Layer(Described):
         other = _layers.setdefault(key, self)
         if other is self or not _same_arrays(self._kept, other._kept):
             return None
-        packed: PackedLayer | None = getattr(other, "_packed", None)  # another thread may be packing it
+        packed: PackedLayer | None = other._packed  # None while another thread packs it
         return None if packed is None or packed.one_call else other
 
     def _read_constants(self, constants: Any) -> dict[str, AnyArray]:
@@ -163,48 +164,17 @@ class Layer(Described):
                 result[name] = check.copied(self.label, name, array, partial(frozen, array))
         return result
 
-    def run(
+    def _run_checked(
         self,
-        X: Any = None,
-        sequence_lens: Any = None,
-        initial_h: Any = None,
-        initial_c: Any = None,
+        X: Any,
+        sequence_lens: Any,
+        initial_h: Any,
+        initial_c: Any,
         *more: Any,
-        out: Any = None,
+        out: Any,
         **named: Any,
     ) -> tuple[AnyArray, ...]:
-        """Run over a batch of sequences.
-
-        Parameters
-        ----------
-        X : array_like
-            Input [seq_length, batch_size, input_size], of the weights' dtype.
-        sequence_lens : array_like of int, optional
-            Length of each row, [batch_size], from 0 to seq_length. Default: the layer's constant, or seq_length.
-        initial_h, initial_c : array_like, optional
-            Initial states [num_directions, batch_size, hidden_size]; initial_c for an LSTM only. Default: the layer's
-            constants, or zero.
-        out : tuple, optional
-            An array or None for each result, to write it to. The arrays have the result's shape and dtype. They may
-            overlap the inputs: initial_h and initial_c can receive Y_h and Y_c. Default: new arrays.
-        **named : array_like
-            The same arguments by their names in OpenVINO (sequence_lengths, H, C) or in the layer's convention.
-
-        Returns
-        -------
-        Y : ndarray
-            [seq_length, num_directions, batch_size, hidden_size]; zero beyond a row's length.
-        Y_h : ndarray
-            State after the last step, [num_directions, batch_size, hidden_size]; zero for a row of length 0.
-        Y_c : ndarray
-            Cell state after the last step, of the same shape; LSTM only.
-
-        Raises
-        ------
-        PyrnnxError
-            An array does not fit, or an argument is unknown, missing or duplicated. The shapes here are those of the
-            canonical convention.
-        """
+        """Run a call that `run` leaves to Python."""
         if more or named:
             positional = (X, sequence_lens, initial_h, initial_c, *more)
             return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, positional, named), out=out)
@@ -229,7 +199,7 @@ class Layer(Described):
             return outputs
         return results.written(self.label, [f"out: {name}" for name in self.output_names], outputs, out)
 
-    __call__ = run  # subclasses of front-ends replace __call__ and use `run`
+    __call__ = LayerEntry.run  # subclasses of front-ends replace __call__ and use `run`
 
     def _for_one_call(self: LayerType) -> LayerType:
         """Return this layer, set up for one call: AMX splits W and R only if that call recovers the cost."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx._internal.scalars import integer
-from pyrnnx._kernels.streams import StreamStates
+from pyrnnx._kernels.entries import StreamStates
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layers import results
 from pyrnnx.operator import check
