@@ -1,11 +1,13 @@
 /* A digest of memory that somebody else may change: it shows whether the bytes are those of an earlier call.
 
-   Lanes l of 64 bits read the words w in turns:
+   Lanes read the words w in turns. Lanes l of 64 bits, or of 128 on processors with instructions for AES:
 
-       l := rotate(xor(l, w) * FACTOR, TURN)
+       l := rotate(xor(l, w) * FACTOR, TURN)        l := xor(round(l), w), a round of AES without its key
 
-   Each step is a bijection of l and of w, so a change of one word always changes the digest. Changes of several words
-   cancel with a probability of about 2**-64: the rotation moves the high bits, which a product never moves down. */
+   Each step is a bijection of l and of w, so a change of one word always changes its lane. Changes of several words of
+   64 bits cancel with a probability of about 2**-64: the rotation moves the high bits, which a product never moves
+   down. Of 128 bits they cancel only if the later change is the one that the round makes of the earlier: at least four
+   bytes. */
 #ifndef PYRNNX_DIGEST_H
 #define PYRNNX_DIGEST_H
 
@@ -15,7 +17,7 @@
 
 #define DIGEST_FACTOR 0x9E3779B97F4A7C15u
 #define DIGEST_TURN 29
-#define DIGEST_LANES 32
+#define DIGEST_LANES 16
 #define DIGEST_BYTES (8 * DIGEST_LANES)
 
 static inline uint64_t digest_step(uint64_t lane, uint64_t word) {
@@ -23,7 +25,7 @@ static inline uint64_t digest_step(uint64_t lane, uint64_t word) {
     return lane << DIGEST_TURN | lane >> (64 - DIGEST_TURN);
 }
 
-/* Eight lanes at a time, which fit the registers of a processor that multiplies one word per cycle. */
+/* Eight lanes at a time, which fit the registers. */
 static void digest_portable(uint64_t *lanes, const char *bytes, size_t blocks) {
     for (int k = 0; k < DIGEST_LANES; k += 8) {
         uint64_t *l = lanes + k, w[8];
@@ -39,40 +41,42 @@ static void digest_portable(uint64_t *lanes, const char *bytes, size_t blocks) {
 }
 
 #if defined(__GNUC__) && defined(__x86_64__)
-/* Six times as fast: AVX-512 multiplies words of 64 bits. */
-typedef uint64_t digest_vector __attribute__((vector_size(64)));
+#include <immintrin.h>
 
-__attribute__((target("avx512f,avx512dq"), optimize("O3"))) static void
-digest_avx512(uint64_t *lanes, const char *bytes, size_t blocks) {
-    digest_vector l[4], w[4];
+/* Three to five times as fast: one instruction for 16 bytes. Two rounds more, of zeros, let each bit of a lane depend
+   on all of its last word. */
+__attribute__((target("aes"), optimize("O3"))) static void digest_aes(uint64_t *lanes, const char *bytes,
+                                                                      size_t blocks) {
+    static const char zeros[DIGEST_BYTES];
+    enum { VECTORS = DIGEST_BYTES / sizeof(__m128i) };
+    __m128i l[VECTORS];
     memcpy(l, lanes, DIGEST_BYTES);
-    for (; blocks; blocks--, bytes += DIGEST_BYTES) {
-        memcpy(w, bytes, DIGEST_BYTES);
-        for (int k = 0; k < 4; k++) {
-            l[k] = (l[k] ^ w[k]) * DIGEST_FACTOR;
-            l[k] = l[k] << DIGEST_TURN | l[k] >> (64 - DIGEST_TURN);
-        }
+    for (size_t block = 0; block < blocks + 2; block++) {
+        const char *words = block < blocks ? bytes + block * DIGEST_BYTES : zeros;
+#pragma GCC unroll 8
+        for (int k = 0; k < (int)VECTORS; k++)
+            l[k] = _mm_aesenc_si128(l[k], _mm_loadu_si128((const __m128i *)(const void *)words + k));
     }
     memcpy(lanes, l, DIGEST_BYTES);
 }
 
-static int digest_has_avx512(void) {
+static int digest_has_aes(void) {
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+    return __builtin_cpu_supports("aes");
 }
 #else
-#define digest_avx512 digest_portable
+#define digest_aes digest_portable
 
-static int digest_has_avx512(void) { return 0; }
+static int digest_has_aes(void) { return 0; }
 #endif
 
 /* Return the digest of `size` bytes; `start` is that of the memory before them. */
-static uint64_t digest_of(const char *bytes, size_t size, uint64_t start, int avx512) {
+static uint64_t digest_of(const char *bytes, size_t size, uint64_t start, int aes) {
     uint64_t lanes[DIGEST_LANES];
     char rest[DIGEST_BYTES] = {0};
     size_t blocks = size / DIGEST_BYTES;
     for (int k = 0; k < DIGEST_LANES; k++) lanes[k] = start + (uint64_t)k;
-    (avx512 ? digest_avx512 : digest_portable)(lanes, bytes, blocks);
+    (aes ? digest_aes : digest_portable)(lanes, bytes, blocks);
     if (size % DIGEST_BYTES) {
         memcpy(rest, bytes + blocks * DIGEST_BYTES, size % DIGEST_BYTES);
         digest_portable(lanes, rest, 1);

@@ -6,13 +6,13 @@ from libc.stdint cimport uint64_t
 cnp.import_array()
 
 cdef extern from "digest.h" nogil:
-    int digest_has_avx512()
-    uint64_t digest_of(const char *bytes, size_t size, uint64_t start, int avx512)
+    int digest_has_aes()
+    uint64_t digest_of(const char *bytes, size_t size, uint64_t start, int aes)
 
 cdef enum:
-    GIL_BYTES = 1 << 16     # fewest bytes worth releasing the GIL: 1 to 4 us
+    GIL_BYTES = 1 << 16     # fewest bytes worth releasing the GIL: 1 to 8 us
 
-cdef bint has_avx512 = digest_has_avx512()
+cdef bint has_aes = digest_has_aes()
 
 
 def digest(tuple arrays not None) -> int:
@@ -26,8 +26,8 @@ def digest(tuple arrays not None) -> int:
             raise ValueError("expected C-contiguous arrays")
         bytes, size = cnp.PyArray_BYTES(array), cnp.PyArray_NBYTES(array)
         if size < GIL_BYTES:
-            result = digest_of(bytes, size, result, has_avx512)
+            result = digest_of(bytes, size, result, has_aes)
         else:
             with nogil:
-                result = digest_of(bytes, size, result, has_avx512)
+                result = digest_of(bytes, size, result, has_aes)
     return result

@@ -11,12 +11,12 @@ from rows import each_row
 from pyrnnx._kernels.digest import digest
 from pyrnnx.testing.numbers import Array
 
-SIZES = (0, 1, 7, 8, 63, 64, 255, 256, 257, 512, 1000, 70_001)  # bytes: blocks of 256, the rest, releasing the GIL
+SIZES = (0, 1, 7, 8, 63, 64, 127, 128, 129, 256, 1000, 70_001)  # bytes: blocks of 128, the rest, releasing the GIL
 CHANGES: dict[str, Callable[[Array], Array]] = {  # each keeps sums, or exclusive ors, of all words
     "negated": lambda a: -a,
     "reversed": lambda a: a[::-1],
     "rows swapped": lambda a: a.reshape(32, -1)[np.r_[1, 0, 2:32]].ravel(),
-    "rotated by a block": lambda a: np.roll(a, 32),
+    "rotated by a block": lambda a: np.roll(a, 128 // a.itemsize),
     "rotated by a lane": lambda a: np.roll(a, 1),
     "two ends swapped": lambda a: np.r_[a[-1], a[1:-1], a[0]],
     "signs of zeros": lambda a: np.where(np.arange(len(a)) % 2, a, -0.0 * a),
