@@ -26,6 +26,18 @@ DOT_TARGET INLINE void DOTTED(code_tile)(const int mr, const int nv, const int n
     }
 #pragma GCC unroll 2
     for (ptrdiff_t k = 0; k < quads; k++) {
+        if (HAS_EXCESS && mr > 2) { /* ones take a register: w comes from memory for each row */
+            const char *at = w[0] + k * nv * LANES * 4;
+#pragma GCC unroll 16
+            for (int r = 0; r < mr; r++) {
+                const FORM a = DOTTED(load_x)(x[r], k);
+                __asm__("" : "+r"(at)); /* else the compiler would keep all w in registers, and spill sums */
+#pragma GCC unroll 16
+                for (int v = 0; v < nv; v++)
+                    sum[r][v] = DOTTED(dot)(sum[r][v], a, DOTTED(load_w)(at + v * LANES * 4, 1));
+            }
+            continue;
+        }
         FORM a[MAX_TILE_ROWS];
 #pragma GCC unroll 16
         for (int r = 0; r < mr; r++) a[r] = DOTTED(load_x)(x[r], k);
