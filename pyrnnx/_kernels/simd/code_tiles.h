@@ -26,7 +26,7 @@ DOT_TARGET INLINE void DOTTED(code_tile)(const int mr, const int nv, const int n
     }
 #pragma GCC unroll 2
     for (ptrdiff_t k = 0; k < quads; k++) {
-        if (HAS_EXCESS && mr > 2) { /* ones take a register: w comes from memory for each row */
+        if (HAS_EXCESS && TILE_SUMS < 24 && mr > 2) { /* ones take a register: w comes from memory for each row */
             const char *at = w[0] + k * nv * LANES * 4;
 #pragma GCC unroll 16
             for (int r = 0; r < mr; r++) {
