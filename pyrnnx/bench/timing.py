@@ -76,7 +76,8 @@ def measure(
                     settled = time.perf_counter() + SETTLING_TIME
                     while time.perf_counter() < settled:
                         call()
-                _elapsed(call, math.ceil(repetitions[name] / 4), clock)
+                else:
+                    _elapsed(call, math.ceil(repetitions[name] / 4), clock)
                 seconds[name].append(_elapsed(call, repetitions[name], clock) / repetitions[name])
     return Timings(seconds)
 
