@@ -13,8 +13,9 @@ cnp.import_array()
 cdef class LayerEntry:
     """Base class of layers: a call that runs no Python code.
 
-    A subclass sets `_packed` and `_is_plain`, whether a call needs neither lengths nor states nor constants, and has a
-    method `_run_checked` for all other calls, and for what the kernels cannot read or write in place.
+    A subclass sets `_packed` and `_is_plain`, whether a call needs neither lengths nor states nor constants. It has the
+    methods `_run_checked`, for all other calls and for what the kernels cannot read or write in place, and
+    `_memory_error`, which returns the error for a MemoryError.
     """
 
     cdef public PackedLayer _packed
@@ -55,15 +56,15 @@ cdef class LayerEntry:
         """
         cdef:
             PackedLayer packed
-            tuple outputs = None
+            tuple outputs
         with cython.critical_section(self):
             packed = self._packed if self._is_plain else None
         if packed is not None and sequence_lens is None and not more and not named and (out is None
                                                                                        or type(out) is tuple):
             try:
                 outputs = packed.run(load_flag(&num_threads), X, None, initial_h, initial_c, False, out)
-            except MemoryError:  # `_run_checked` reports the details
-                pass
+            except MemoryError as error:  # perhaps of a signal handler: arrays of `out` may be partly written
+                raise self._memory_error(X, error) from error
             if outputs is not None:
                 return outputs
         return self._run_checked(X, sequence_lens, initial_h, initial_c, *more, out=out, **named)

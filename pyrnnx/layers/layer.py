@@ -265,7 +265,10 @@ class Layer(Described, LayerEntry):
         try:
             return self._packed.run(config.get_num_threads(), X, lengths, initial_h, initial_c, wide_states, out)
         except MemoryError as error:
-            raise ArgumentError(f"{self.label}: X has shape {X.shape}; {error}") from error
+            raise self._memory_error(X, error) from error
+
+    def _memory_error(self, X: Any, error: MemoryError) -> ArgumentError:
+        return ArgumentError(f"{self.label}: X has shape {X.shape}; {error}")
 
     def _results(self, *arguments: Any) -> tuple[AnyArray, ...]:
         """Run `_compute` on arrays that were checked."""

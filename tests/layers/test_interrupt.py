@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyrnnx import Layer, RecurrentOp, Stack, config, set_num_threads
+from pyrnnx import ArgumentError, Layer, RecurrentOp, Stack, config, set_num_threads
 from pyrnnx._kernels import engines
 from pyrnnx._kernels.pipeline import turn_steps
 from pyrnnx.testing.numbers import Array
@@ -132,6 +132,25 @@ def test_handler_that_raises_nothing_changes_nothing() -> None:
     assert calls == 1
     for array, first in zip(computed, expected, strict=True):
         np.testing.assert_array_equal(array, first)
+
+
+def test_memory_error_of_a_handler_ends_the_call() -> None:
+    """It is not taken for one of the kernels', after which a call could be repeated from overwritten states."""
+    layer, Y = rnn(), np.full((T, 1, 1, H), np.nan, np.float32)
+
+    def handler(*_: Any) -> None:
+        raise MemoryError("of the handler")
+
+    before = signal.signal(signal.SIGINT, handler)
+    timer = threading.Timer(DELAY, _thread.interrupt_main)
+    try:
+        with pytest.raises(ArgumentError, match="of the handler"):
+            timer.start()
+            layer(inputs(T), out=(Y, None))
+            timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert np.isnan(Y).any(), "all time steps were computed"
 
 
 def test_call_in_another_thread_goes_on() -> None:
