@@ -33,6 +33,11 @@
 #define ISA_LOAD_INT8(p) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
 #define HAVE_CODES 1
 #define HAVE_SPLIT 0
+#define ISA_STORE_BYTES(p, codes) /* of 0 to 255; gcc would narrow them one by one */ \
+    _mm_storel_epi64((__m128i *)(void *)(p), \
+                     _mm_packus_epi16(_mm_packs_epi32(_mm256_castsi256_si128((__m256i)(codes)), \
+                                                      _mm256_extracti128_si256((__m256i)(codes), 1)), \
+                                      _mm_setzero_si128()))
 #define ISA_LIMITED_DOT(x, w) _mm256_madd_epi16(_mm256_maddubs_epi16((__m256i)(x), (__m256i)(w)), _mm256_set1_epi16(1))
 #if (defined(__clang__) ? __clang_major__ : __GNUC__ + 8) >= 19 /* gcc 11, clang 19: cpu_supports accepts the name */
 #define ISA_DOT(sum, x, w) _mm256_dpbusd_avx_epi32((__m256i)(sum), (__m256i)(x), (__m256i)(w))

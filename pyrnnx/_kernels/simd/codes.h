@@ -61,6 +61,15 @@ static void split_quads(ptrdiff_t quads, char *codes) {
 #endif
 typedef unsigned char NAME(bytes) __attribute__((vector_size(LANES)));
 
+INLINE void NAME(store_bytes)(char *p, I codes) {
+#ifdef ISA_STORE_BYTES
+    ISA_STORE_BYTES(p, codes);
+#else
+    const NAME(bytes) narrow = __builtin_convertvector(codes, NAME(bytes));
+    memcpy(p, &narrow, sizeof narrow);
+#endif
+}
+
 INLINE V NAME(load_partial)(const float *x, ptrdiff_t count) {
     float padded[LANES] = {0};
     memcpy(padded, x, (size_t)count * sizeof(float));
@@ -103,14 +112,20 @@ static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t d
         code_header h = {.scale = header.scale, .zero_point = header.zero_point - offset};
         I sum = {0}, nan = {0};
         memset(out + row_size - CODED_ALIGNMENT, 0, CODED_ALIGNMENT);
-        for (ptrdiff_t k = 0; k < depth; k += LANES) {
-            const ptrdiff_t count = depth - k < LANES ? depth - k : LANES;
-            const float *at = x + r * ldx + k;
-            const V v = count == LANES ? LOAD(at) : NAME(load_partial)(at, count);
-            I vector = NAME(codes)(&header, v) - offset;
-            if (count < LANES) vector &= (I)(lanes < SET1((float)count));
-            const NAME(bytes) narrow = __builtin_convertvector(vector, NAME(bytes));
-            memcpy(codes + k, &narrow, count == LANES ? sizeof narrow : (size_t)(4 * quads - k));
+        ptrdiff_t k = 0;
+        for (; k + LANES <= depth; k += LANES) {
+            const V v = LOAD(x + r * ldx + k);
+            const I vector = NAME(codes)(&header, v) - offset;
+            NAME(store_bytes)(codes + k, vector);
+            sum += vector;
+            nan |= (I)(v != v);
+        }
+        if (k < depth) {
+            const V v = NAME(load_partial)(x + r * ldx + k, depth - k);
+            const I vector = (NAME(codes)(&header, v) - offset) & (I)(lanes < SET1((float)(depth - k)));
+            char last[LANES];
+            NAME(store_bytes)(last, vector);
+            memcpy(codes + k, last, (size_t)(4 * quads - k));
             sum += vector;
             nan |= (I)(v != v);
         }

@@ -8,11 +8,11 @@
  *                          and ISA_BFLOAT16, or MATRIX_MODEL to use the model of matrices
  *
  * and may define faster ISA_x for GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE;
- * with HAVE_CODES also ISA_LIMITED_DOT or ISA_MADD; ISA_DOT, ISA_DOT_TARGET, ISA_HAS_DOT and ISA_CODE_OFFSET;
- * ISA_MATRICES; ISA_SQUARES and what code_squares.h needs with it. With ISA_FMA_BY_LANE, FMAs take one element of a
- * register for all lanes, and ISA_LOAD_TWO and ISA_LOAD_NEXT_TWO load two vectors at once. With HAVE_RUNS, products of
- * three rows or more are cut into runs; they should have ISA_ACCUMULATE, an FMA whose sum stays in its register. Each
- * header below uses only those above it:
+ * with HAVE_CODES also ISA_LIMITED_DOT or ISA_MADD; ISA_STORE_BYTES; ISA_DOT, ISA_DOT_TARGET, ISA_HAS_DOT and
+ * ISA_CODE_OFFSET; ISA_MATRICES; ISA_SQUARES and what code_squares.h needs with it. With ISA_FMA_BY_LANE, FMAs take one
+ * element of a register for all lanes, and ISA_LOAD_TWO and ISA_LOAD_NEXT_TWO load two vectors at once. With HAVE_RUNS,
+ * products of three rows or more are cut into runs; they should have ISA_ACCUMULATE, an FMA whose sum stays in its
+ * register. Each header below uses only those above it:
  *
  *   vector.h      V, a vector of REAL, and its operations
  *   functions.h   exp, tanh, sigmoid... and the activation functions on V
@@ -259,6 +259,7 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef ISA_SQUARES
 #undef ISA_MADD
 #undef ISA_LIMITED_DOT
+#undef ISA_STORE_BYTES
 #undef IS_LIMITED
 #undef CODES_ARE_BYTES
 #undef PLAIN_TILES
