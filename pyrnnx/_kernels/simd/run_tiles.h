@@ -6,13 +6,14 @@
  *                                                     runs of 4 rows   0 0 0 1   1 1 2 2   2 3 3 3
  *
  * More than MOST_ROWS rows have tiles of whole panels instead, if the weights are full: those beyond L2 are best read
- * front to back, and prefetched. Reduced weights, which are smaller, keep runs for any number of rows.
+ * front to back, and prefetched, and half a panel, every second cache line, fits only half of L1. Reduced weights, which
+ * are smaller, keep runs for any number of rows.
  */
 #ifndef PYRNNX_RUN_TILES
 #define PYRNNX_RUN_TILES
 enum {
     MAX_RUN = 4,
-    MOST_ROWS = 24, /* of a product of full weights with runs of parts of panels */
+    MOST_ROWS = 7,  /* of a product of full weights with runs of parts of panels */
     FEW_TILES = 3,  /* row tiles, too few to prefetch most of the weights that follow */
     LEAST_SUMS = 9, /* of the smallest row tile, if there is such a division of the rows */
     AHEAD = 24      /* k from the weights that are multiplied to those that are prefetched */
