@@ -5,8 +5,8 @@
        l := rotate(xor(l, w) * FACTOR, TURN)        l := xor(round(round(l)), w), rounds of AES without their keys
 
    Each step is a bijection of l and of w, so a change of one word always changes its lane. Random changes of several
-   words cancel with a probability of about 2**-64: the rotation moves the high bits, which a product never moves down,
-   and two rounds let a byte change all of a lane, so that no two changes cancel with more than 2**-30. */
+   words cancel with a probability of about 2**-64. Chosen ones may cancel: two of them with 2**-30 at most after two
+   rounds, and always if one is of the highest bit of a word of 64 bits, which a product leaves alone. */
 #ifndef PYRNNX_DIGEST_H
 #define PYRNNX_DIGEST_H
 

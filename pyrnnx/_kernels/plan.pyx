@@ -38,9 +38,9 @@ cdef unsigned long main_thread = 0
 cdef enum:
     MAX_TEAMS = 128
     STATE_BYTES = 1 << 21       # of a row block: states, and X and projected of one step
-    CHUNK_BYTES = 1 << 16       # of a chunk, X and projected; of a larger one if W, which each chunk reads again, is larger,
-    NEAR_CHUNK_BYTES = 1 << 18  # which stays in the second-level cache with panels,
-    FAR_CHUNK_BYTES = 1 << 22   # and if W is as large as this, so that W and R are far away
+    CHUNK_BYTES = 1 << 16       # of a chunk, X and projected: least
+    NEAR_CHUNK_BYTES = 1 << 18  # most, so that it stays in the second-level cache with panels of W and R
+    FAR_CHUNK_BYTES = 1 << 22   # if W, which each chunk reads again, is as large as this
     SPLIT_BYTES = 1 << 20       # of split rows, which fit the second-level cache with the weights
     SPLIT_X_BYTES = 1 << 21     # of split rows of X of one time step, which are read fewer times
     MATRIX_BLOCK = 32           # rows in one product of matrices

@@ -6,8 +6,8 @@
  *                                                     runs of 4 rows   0 0 0 1   1 1 2 2   2 3 3 3
  *
  * More than MOST_ROWS rows have tiles of whole panels instead, if the weights are full: those beyond L2 are best read
- * front to back, and prefetched, and half a panel, every second cache line, fits only half of L1. Reduced weights,
- * which are smaller, keep runs for any number of rows.
+ * front to back, and prefetched; and half a panel is every second cache line, for which L1 has half of its places.
+ * Reduced weights, which are smaller, keep runs for any number of rows.
  */
 #ifndef PYRNNX_RUN_TILES
 #define PYRNNX_RUN_TILES
