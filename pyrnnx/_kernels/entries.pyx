@@ -28,8 +28,9 @@ cdef class LayerEntry:
         ----------
         X : array_like
             Input [seq_length, batch_size, input_size], of the weights' dtype.
-        sequence_lens : array_like of int, optional
-            Length of each row, [batch_size], from 0 to seq_length. Default: the layer's constant, or seq_length.
+        sequence_lens : array of int32 or sequence of int, optional
+            Length of each row, [batch_size], from 0 to seq_length; of OpenVINO's layers also int64. Default: the layer's
+            constant, or seq_length.
         initial_h, initial_c : array_like, optional
             Initial states [num_directions, batch_size, hidden_size]; initial_c for an LSTM only. Default: the layer's
             constants, or zero.
@@ -51,8 +52,12 @@ cdef class LayerEntry:
         Raises
         ------
         PyrnnxError
-            An array does not fit, or an argument is unknown, missing or duplicated. The shapes here are those of the
-            canonical convention.
+            An array does not fit, or an argument is unknown, missing or given by two names.
+
+        Notes
+        -----
+        The shapes here are those of the canonical convention. A call without lengths and constants, whose arrays need no
+        copy, runs no Python code.
         """
         cdef:
             PackedLayer packed
@@ -87,7 +92,7 @@ cdef class StreamStates:
         ----------
         X : array_like
             Input of the layer: [seq_length, batch_size, input_size] in the canonical convention.
-        sequence_lens : array_like of int, optional
+        sequence_lens : array of int32 or sequence of int, optional
             Number of steps of each row; a row of length 0 keeps its state. Default: all steps of X.
         out : ndarray, optional
             Array of the shape and dtype of Y to write it to. It may overlap X. Default: a new array.
