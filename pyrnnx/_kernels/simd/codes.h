@@ -115,19 +115,20 @@ static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t d
         ptrdiff_t k = 0;
         for (; k + LANES <= depth; k += LANES) {
             const V v = LOAD(x + r * ldx + k);
-            const I vector = NAME(codes)(&header, v) - offset;
+            const I is_nan = (I)(v != v), vector = (NAME(codes)(&header, v) - offset) & ~is_nan;
             NAME(store_bytes)(codes + k, vector);
             sum += vector;
-            nan |= (I)(v != v);
+            nan |= is_nan;
         }
         if (k < depth) {
             const V v = NAME(load_partial)(x + r * ldx + k, depth - k);
-            const I vector = (NAME(codes)(&header, v) - offset) & (I)(lanes < SET1((float)(depth - k)));
+            const I is_nan = (I)(v != v), used = (I)(lanes < SET1((float)(depth - k))) & ~is_nan;
+            const I vector = (NAME(codes)(&header, v) - offset) & used;
             char last[LANES];
             NAME(store_bytes)(last, vector);
             memcpy(codes + k, last, (size_t)(4 * quads - k));
             sum += vector;
-            nan |= (I)(v != v);
+            nan |= is_nan;
         }
         for (int j = 0; j < LANES; j++) h.sum += sum[j], h.scale = nan[j] ? NAN : h.scale;
         if (!bytes) split_quads(quads, out + sizeof h);
