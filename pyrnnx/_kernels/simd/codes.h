@@ -99,6 +99,15 @@ INLINE I NAME(codes)(const code_header *h, V x) {
     return (I)(bounded + magic) - (I)magic + (h->zero_point - (I){0}); /* z last: ties are those of x / s */
 }
 
+/* Write the codes, less offset, of the used lanes of one vector, and add them to sum; set the lanes of nan that are
+ * NaN, whose codes are 0. */
+INLINE void NAME(encode_vector)(const code_header *h, int offset, V x, I used, char *codes, I *sum, I *nan) {
+    const I is_nan = (I)(x != x), vector = (NAME(codes)(h, x) - offset) & used & ~is_nan;
+    NAME(store_bytes)(codes, vector);
+    *sum += vector;
+    *nan |= is_nan;
+}
+
 static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t depth, const float *x, ptrdiff_t ldx,
                          const float *range, void *coded, size_t row_size) {
     V lanes;
@@ -113,22 +122,14 @@ static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t d
         I sum = {0}, nan = {0};
         memset(out + row_size - CODED_ALIGNMENT, 0, CODED_ALIGNMENT);
         ptrdiff_t k = 0;
-        for (; k + LANES <= depth; k += LANES) {
-            const V v = LOAD(x + r * ldx + k);
-            const I is_nan = (I)(v != v), vector = (NAME(codes)(&header, v) - offset) & ~is_nan;
-            NAME(store_bytes)(codes + k, vector);
-            sum += vector;
-            nan |= is_nan;
-        }
+        for (; k + LANES <= depth; k += LANES)
+            NAME(encode_vector)(&header, offset, LOAD(x + r * ldx + k), ~(I){0}, codes + k, &sum, &nan);
         if (k < depth) {
-            const V v = NAME(load_partial)(x + r * ldx + k, depth - k);
-            const I is_nan = (I)(v != v), used = (I)(lanes < SET1((float)(depth - k))) & ~is_nan;
-            const I vector = (NAME(codes)(&header, v) - offset) & used;
+            const I used = (I)(lanes < SET1((float)(depth - k)));
             char last[LANES];
-            NAME(store_bytes)(last, vector);
+            NAME(encode_vector)(&header, offset, NAME(load_partial)(x + r * ldx + k, depth - k), used, last, &sum,
+                                &nan);
             memcpy(codes + k, last, (size_t)(4 * quads - k));
-            sum += vector;
-            nan |= is_nan;
         }
         for (int j = 0; j < LANES; j++) h.sum += sum[j], h.scale = nan[j] ? NAN : h.scale;
         if (!bytes) split_quads(quads, out + sizeof h);
